@@ -1,0 +1,61 @@
+# symlab: `make help` lists everything. Every target sets up what it needs.
+PYTHON ?= python3
+PAPER ?= ella
+SCALE ?= quick
+JOBS ?= 2
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup data test test-data test-slow lint format publish clean
+
+help:  ## this list, and every table with its state
+	@echo "Targets:"
+	@grep -hE '^[a-zA-Z0-9_%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/  \1\t\2/' | expand -t 34
+	@echo
+	@$(PYTHON) experiments/tabulation/status.py
+
+setup: $(INSTALLED)  ## make .venv and install everything (quick when it is up to date)
+
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "symlab needs Python 3.10 or newer: make PYTHON=python3.12 ...")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+data: $(INSTALLED)  ## fetch every data set that can be reached
+	$(BIN)/python -m symlab.data
+
+test: $(INSTALLED)  ## the test suite (no network, no downloaded data)
+	$(BIN)/python -m pytest $(ARGS)
+
+test-data: $(INSTALLED)  ## tests on the real data sets (fetches them)
+	$(BIN)/python -m pytest -m data $(ARGS)
+
+test-slow: $(INSTALLED)  ## tests that take minutes
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+lint: $(INSTALLED)  ## style, import contracts, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+format: $(INSTALLED)  ## rewrite the code in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+reproduce-table%: $(INSTALLED)  ## a table of PAPER (default ella): make reproduce-table2 SCALE=quick JOBS=2
+	$(BIN)/python -m experiments.reproduce table=$(PAPER)_table$* scale=$(SCALE) jobs=$(JOBS) $(ARGS)
+
+reproduce-%: $(INSTALLED)  ## any table by name: make reproduce-ella-table1
+	$(BIN)/python -m experiments.reproduce table=$(subst -,_,$*) scale=$(SCALE) jobs=$(JOBS) $(ARGS)
+
+publish: $(INSTALLED)  ## copy measured tables to docs/results and rewrite the README's table of tables
+	$(BIN)/python -m experiments.tabulation.publish
+
+clean:  ## remove .venv and caches; runs, results and data stay
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache *.egg-info
