@@ -1,0 +1,26 @@
+"""CONV: the translation equivariant linear map, ELLA Eq. 3, with circular padding so that equivariance is strict.
+
+    y(c', x', y') = sum_{c, x, y} theta(c', c, x' - x, y' - y) x(c, x, y) + b(c')
+
+A smaller output is reached by polyphase pooling (App. F.2), which keeps the equivariance.
+"""
+
+from torch import Tensor, nn
+
+from ella.pooling import PolyphasePool
+from symlab.models.initialisation import preserve_variance
+
+
+class Convolution(nn.Module):
+    """(B, c, extent_in, extent_in) -> (B, c', extent_out, extent_out), extent_out = extent_in or half of it."""
+
+    def __init__(self, channels_in: int, channels_out: int, extent_in: int, extent_out: int, kernel_size: int = 3):
+        super().__init__()
+        self.convolution = nn.Conv2d(
+            channels_in, channels_out, kernel_size, padding=kernel_size // 2, padding_mode="circular"
+        )
+        preserve_variance(self.convolution)
+        self.pool = nn.Identity() if extent_out == extent_in else PolyphasePool()
+
+    def forward(self, features: Tensor) -> Tensor:
+        return self.pool(self.convolution(features))

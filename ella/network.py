@@ -1,0 +1,50 @@
+"""The architecture of all experiments, ELLA Table 6 (adapted there from Neyshabur, 2020).
+
+Eight blocks of one linear map and a ReLU with channels (1, 2, 2, 4, 4, 8, 8, 16) alpha; the spatial extent halves in blocks
+2, 4, 6, 7 and 8, from 32 to 1. Two dense layers 16 alpha -> 64 alpha -> classes follow. At a smaller resolution the extent
+halves at the same blocks until it is 1.
+
+The printed Table 6 contradicts itself in the input sizes of blocks 3, 5 and 8 (e.g. alpha channels into the third block after
+2 alpha came out of the second); these sizes follow its output column and give the parameter counts of Table 2.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from symlab.errors import ConfigError
+from symlab.models.initialisation import preserve_variance
+
+CHANNEL_FACTORS = (1, 2, 2, 4, 4, 8, 8, 16)
+HALVING_BLOCKS = (1, 3, 5, 6, 7)  # counted from 0
+HEAD_FACTOR = 64
+
+LayerBuilder = Callable[[int, int, int, int], nn.Module]
+
+
+class Network(nn.Module):
+    """(B, c, r, r) -> (B, n_outputs); ``layer(channels_in, channels_out, extent_in, extent_out)`` builds each block's map."""
+
+    def __init__(self, input_shape: tuple[int, ...], n_outputs: int, layer: LayerBuilder, alpha: int = 10):
+        super().__init__()
+        if len(input_shape) != 3 or input_shape[1] != input_shape[2] or input_shape[1] & (input_shape[1] - 1):
+            raise ConfigError(
+                f"this network takes square images whose side is a power of two (at most 32), got shape {input_shape}: "
+                "set data.resolution=32 (or 16, 8)"
+            )
+        channels, extent = input_shape[0], input_shape[1]
+        blocks: list[nn.Module] = []
+        for block, factor in enumerate(CHANNEL_FACTORS):
+            extent_out = extent // 2 if block in HALVING_BLOCKS and extent > 1 else extent
+            blocks += [layer(channels, factor * alpha, extent, extent_out), nn.ReLU()]
+            channels, extent = factor * alpha, extent_out
+        if extent != 1:
+            raise ConfigError(f"an image of side {input_shape[1]} ends at side {extent} instead of 1: set data.resolution=32")
+        self.blocks = nn.Sequential(*blocks)
+        hidden, last = nn.Linear(channels, HEAD_FACTOR * alpha), nn.Linear(HEAD_FACTOR * alpha, n_outputs)
+        preserve_variance(hidden)
+        preserve_variance(last, gain=1.0)
+        self.head = nn.Sequential(nn.Flatten(), hidden, nn.ReLU(), last)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.head(self.blocks(images))
