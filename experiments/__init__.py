@@ -1,0 +1,1 @@
+"""The application: run one configuration, fill a table, publish it."""

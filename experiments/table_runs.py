@@ -1,0 +1,94 @@
+"""The runs behind a table's cells: which there are, and what their records say.
+
+Cells are looked up by recomputing the keys of their runs: no file names are parsed and nothing is asked of a dashboard.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.composition import RunConfig, compose_run
+from experiments.tabulation.measurement import Measurement, aggregate
+from experiments.tabulation.table import Cell, Table
+from experiments.workers import Job
+from symlab.errors import SymlabError
+from symlab.records import RunDirectory
+
+
+@dataclass(frozen=True)
+class TableRun:
+    """One run, with the first cell that asked for it as its name."""
+
+    job: Job
+    config: RunConfig
+    row: str
+    column: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.row} / {self.column} / seed {self.config.seed}"
+
+
+class TableRuns:
+    """All runs of a table at one scale, in the order of the cells; runs shared by several cells occur once."""
+
+    def __init__(self, table: Table, scale: str, extra: Sequence[str] = ()):
+        self.table, self.scale = table, scale
+        self.cells = table.cells(scale)
+        self.runs: dict[str, TableRun] = {}
+        self._keys: dict[tuple[str, str], list[str]] = {}
+        composed: dict[tuple[str, ...], RunConfig] = {}
+        for cell in self.cells:
+            if cell.overrides is None:
+                continue
+            tracked = (*extra, f"tracking.group={table.id}", f"tracking.tags={_tags(table, cell, scale)}")
+            overrides = (*cell.overrides, *tracked)
+            if cell.overrides not in composed:
+                try:
+                    composed[cell.overrides] = compose_run(overrides)
+                except SymlabError as error:
+                    raise type(error)(f"table {table.id}, {cell.row} / {cell.column}: {error}") from error
+            for seed in cell.seeds:
+                config = replace(composed[cell.overrides], seed=seed)
+                key = config.key
+                self._keys.setdefault(cell.place, []).append(key)
+                if key not in self.runs:
+                    self.runs[key] = TableRun(Job(key, (*overrides, f"seed={seed}")), config, cell.row, cell.column)
+        self.directory = Path(next(iter(self.runs.values())).config.groups["paths"]["runs"]) if self.runs else Path("runs")
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """The records that exist, by key."""
+        found = {}
+        for key in self.runs:
+            record = RunDirectory(self.directory, key).record()
+            if record is not None:
+                found[key] = record
+        return found
+
+    def measurements(
+        self, records: dict[str, dict[str, Any]], failures: dict[str, str], running: frozenset[str] = frozenset()
+    ) -> dict[tuple[str, str], Measurement]:
+        """Every cell's content now; ``failures`` maps a run's key to why it ended, ``running`` are still expected."""
+        content = {}
+        for cell in self.cells:
+            keys = self._keys.get(cell.place, [])
+            failed = [failures[key] for key in keys if key in failures]
+            if not any(key in records for key in keys) and failed:
+                content[cell.place] = Measurement.failed(failed[0])
+            elif not any(key in records for key in keys) and any(key in running for key in keys):
+                content[cell.place] = Measurement.running()
+            else:
+                metrics = [records[key]["metrics"] if key in records else None for key in keys]
+                content[cell.place] = aggregate(cell, metrics, failed[0] if failed else "") if keys else _without_runs(cell)
+        return content
+
+
+def _without_runs(cell: Cell) -> Measurement:
+    return Measurement.missing(cell.missing or "it has no seeds")
+
+
+def _tags(table: Table, cell: Cell, scale: str) -> str:
+    """A Hydra list of tags; quoted, because labels contain spaces, commas and parentheses."""
+    quoted = [tag.replace("\\", "\\\\").replace("'", "\\'") for tag in (table.paper, cell.row, scale)]
+    return "[" + ",".join(f"'{tag}'" for tag in quoted) + "]"

@@ -1,0 +1,128 @@
+"""Optional tracking by Weights & Biases; the only module that imports wandb.
+
+Nothing is read back from it: records on disk are the truth, the dashboard is a view. So tracking may fail at any moment (no
+login, no network, a dead server, a full disk) without stopping or slowing a run; the failure is said once.
+"""
+
+import logging
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from netrc import NetrcParseError, netrc
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 3.0
+INIT_SECONDS = 20.0
+FINISH_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """What the config group ``tracking`` says; ``group`` and ``tags`` are set when a table is filled."""
+
+    mode: Literal["off", "offline", "online"] = "offline"
+    project: str = "symlab"
+    directory: str = "."
+    group: str | None = None
+    tags: tuple[str, ...] = ()
+
+    def reachable(self) -> "Tracking":
+        """These settings, with ``offline`` in place of ``online`` when the server or a login is missing (said here)."""
+        if self.mode != "online":
+            return self
+        problem = _online_problem()
+        if problem is None:
+            return self
+        log.warning("tracking: %s; writing offline instead (upload later with `wandb sync`)", problem)
+        return replace(self, mode="offline")
+
+    def open(self, run_id: str, name: str, job_type: str, config: Mapping[str, Any]) -> "Tracker":
+        tracker = Tracker()
+        if self.mode != "off":
+            tracker.guarded(lambda: tracker.start(self.reachable(), run_id, name, job_type, config))
+        return tracker
+
+
+class Tracker:
+    """A started run of wandb, or nothing."""
+
+    def __init__(self) -> None:
+        self.run: Any = None
+
+    def guarded(self, action: Any) -> None:
+        """Do it; if wandb fails, say so once and stop tracking."""
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001  (whatever a tracking library raises must not end a run)
+            log.warning("tracking stopped: %s", " ".join(str(error).split()))
+            self.run = None
+
+    def start(self, tracking: Tracking, run_id: str, name: str, job_type: str, config: Mapping[str, Any]) -> None:
+        import wandb  # here, because importing it takes seconds and mode=off needs none of it
+
+        settings = wandb.Settings(
+            console="off",
+            silent=True,
+            disable_git=True,
+            save_code=False,
+            x_disable_stats=True,
+            init_timeout=INIT_SECONDS,
+            finish_timeout=FINISH_SECONDS,
+        )
+        self.run = wandb.init(
+            project=tracking.project,
+            dir=tracking.directory,
+            mode="online" if tracking.mode == "online" else "offline",
+            id=run_id,
+            name=name,
+            job_type=job_type,
+            group=tracking.group,
+            tags=[tag[:64] for tag in tracking.tags],
+            config=dict(config),
+            resume="allow" if tracking.mode == "online" else None,
+            settings=settings,
+        )
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        if self.run is not None:
+            self.guarded(lambda: self.run.log(dict(metrics), step=step))
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        if self.run is not None:
+            self.guarded(lambda: self.run.summary.update(dict(summary)))
+        if self.run is not None:
+            self.guarded(lambda: self.run.finish())
+
+    def log_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        if self.run is not None:
+            import wandb
+
+            self.guarded(lambda: self.run.log({name: wandb.Table(columns=list(columns), data=[list(row) for row in rows])}))
+
+
+def _online_problem() -> str | None:
+    """Why tracking online cannot work, found in at most a few seconds; None if it can."""
+    url = urlsplit(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai"))
+    host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+    if not _has_login(host):
+        return f"no login for {host} (run `wandb login`)"
+    try:
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
+    except OSError as error:
+        return f"{host} cannot be reached ({error})"
+    return None
+
+
+def _has_login(host: str) -> bool:
+    if os.environ.get("WANDB_API_KEY"):
+        return True
+    path = Path(os.environ.get("NETRC", "~/.netrc")).expanduser()
+    try:
+        return path.exists() and netrc(str(path)).authenticators(host) is not None
+    except (NetrcParseError, OSError):
+        return False
