@@ -20,6 +20,6 @@ class PolyphasePool(nn.Module):
         samples, channels, height, width = features.shape
         if height % 2 or width % 2:
             raise ConfigError(f"polyphase pooling needs even sizes, got {height} x {width}: use a power of two as resolution")
-        components = features.view(samples, channels, height // 2, 2, width // 2, 2).permute(0, 3, 5, 1, 2, 4).flatten(1, 2)
+        components = features.reshape(samples, channels, height // 2, 2, width // 2, 2).permute(0, 3, 5, 1, 2, 4).flatten(1, 2)
         strongest = components.detach().abs().amax(dim=(2, 3, 4)).argmax(dim=1)
         return components[torch.arange(samples, device=features.device), strongest]

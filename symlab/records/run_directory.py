@@ -49,11 +49,11 @@ class RunDirectory:
         with storage_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
         lock = FileLock(str(self.path / "lock"))
-        try:
-            with storage_errors(self.path / "lock"):
+        with storage_errors(self.path / "lock"):
+            try:
                 lock.acquire(timeout=0)
-        except Timeout:
-            raise RunLocked(f"run {self.key} is being computed by {self.owner()}; see {self.path}") from None
+            except Timeout:
+                raise RunLocked(f"run {self.key} is being computed by {self.owner()}; see {self.path}") from None
         try:
             write_json(self.path / "owner.json", {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()})
             yield
@@ -126,7 +126,7 @@ class RunDirectory:
         try:
             content = torch.load(self.checkpoint_path, map_location="cpu", weights_only=True)
         except Exception as error:  # whatever a damaged file makes the reader raise
-            raise RunError(f"cannot read {self.checkpoint_path}: {error}; delete it to start the run again") from error
+            raise RunError(f"{self.checkpoint_path} is damaged: delete it to start the run again") from error
         if self.metrics_path.exists():
             with storage_errors(self.metrics_path):
                 os.truncate(self.metrics_path, content["logged_bytes"])
