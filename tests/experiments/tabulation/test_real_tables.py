@@ -1,0 +1,66 @@
+"""Every folder of experiments/tables: it loads, its numbers are complete, and the paper's own numbers satisfy its claims."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.tabulation.claims import judge_claims
+from experiments.tabulation.measurement import Measurement
+from experiments.tabulation.specification import load_table, load_tables
+
+ROOT = Path(__file__).parents[3] / "experiments" / "tables"
+FOLDERS = sorted(file.parent for file in ROOT.glob("*/table.yaml"))
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda folder: folder.name)
+def folder(request: pytest.FixtureRequest) -> Path:
+    return request.param
+
+
+def test_ids_are_unique_and_name_their_folders() -> None:
+    tables = load_tables(ROOT)
+    assert {"ella_table1", "ella_table2"} <= set(tables)
+    assert all(table.folder.name == table.id for table in tables.values())
+
+
+def test_every_cell_has_a_line_in_the_paper(folder: Path) -> None:
+    table = load_table(folder)
+    assert set(table.paper_values) == {cell.place for cell in table.cells("paper")}
+
+
+def test_printed_digits_are_the_digits_shown(folder: Path) -> None:
+    table = load_table(folder)
+    for cell in table.cells("paper"):
+        printed = table.paper_values[cell.place]
+        if printed.value is not None:
+            assert cell.metric.format(printed.value) == printed.text, cell.place
+
+
+def test_claims_hold_for_the_numbers_the_paper_prints(folder: Path) -> None:
+    table = load_table(folder)
+    printed = {place: Measurement(paper.value, None, 1, "measured") for place, paper in table.paper_values.items()}
+    wrong = [claim for claim in judge_claims(table, printed) if claim.holds is not True]
+    assert wrong == []
+
+
+def test_cells_that_run_do_so_at_every_scale(folder: Path) -> None:
+    table = load_table(folder)
+    running = [{cell.place for cell in table.cells(scale) if cell.overrides} for scale in table.scales]
+    assert running[0]
+    assert all(places == running[0] for places in running)
+
+
+def test_ella_table1_shares_the_runs_of_its_parameter_row() -> None:
+    cells = {cell.place: cell for cell in load_table(ROOT / "ella_table1").cells("paper")}
+    for column in ("MAP FC", "MAP CONV"):
+        counted, measured = cells["# Params (M)", column], cells["Partial symmetry (digit, quadrant)", column]
+        assert counted.overrides == measured.overrides
+        assert counted.metric.key == "parameters"
+
+
+def test_ella_table2_runs_only_what_exists() -> None:
+    cells = load_table(ROOT / "ella_table2").cells("quick")
+    assert len(cells) == 66
+    assert {cell.place for cell in cells if cell.overrides} == {
+        (row, column) for row in ("FC", "CONV") for column in ("# Params (M)", "MAP test NLL", "MAP test accuracy")
+    }
