@@ -4,8 +4,8 @@ Eight blocks of one linear map and a ReLU with channels (1, 2, 2, 4, 4, 8, 8, 16
 2, 4, 6, 7 and 8, from 32 to 1. Two dense layers 16 alpha -> 64 alpha -> classes follow. At a smaller resolution the extent
 halves at the same blocks until it is 1.
 
-The printed Table 6 contradicts itself in the input sizes of blocks 3, 5 and 8 (e.g. alpha channels into the third block after
-2 alpha came out of the second); these sizes follow its output column and give the parameter counts of Table 2.
+The printed Table 6 contradicts itself in the input sizes of blocks 3, 5 and 8 (e.g. alpha channels into the third block
+after 2 alpha came out of the second); the sizes here follow its output column and give the parameter counts of Table 2.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,10 @@ LayerBuilder = Callable[[int, int, int, int], nn.Module]
 
 
 class Network(nn.Module):
-    """(B, c, r, r) -> (B, n_outputs); ``layer(channels_in, channels_out, extent_in, extent_out)`` builds each block's map."""
+    """(B, c, r, r) -> (B, n_outputs).
+
+    ``layer(channels_in, channels_out, extent_in, extent_out)`` builds the linear map of each block.
+    """
 
     def __init__(self, input_shape: tuple[int, ...], n_outputs: int, layer: LayerBuilder, alpha: int = 10):
         super().__init__()
@@ -39,7 +42,9 @@ class Network(nn.Module):
             blocks += [layer(channels, factor * alpha, extent, extent_out), nn.ReLU()]
             channels, extent = factor * alpha, extent_out
         if extent != 1:
-            raise ConfigError(f"an image of side {input_shape[1]} ends at side {extent} instead of 1: set data.resolution=32")
+            raise ConfigError(
+                f"an image of side {input_shape[1]} ends at side {extent} instead of 1: set data.resolution=32"
+            )
         self.blocks = nn.Sequential(*blocks)
         hidden, last = nn.Linear(channels, HEAD_FACTOR * alpha), nn.Linear(HEAD_FACTOR * alpha, n_outputs)
         preserve_variance(hidden)

@@ -1,8 +1,8 @@
 """Configurations checked against the constructors they name.
 
-A node ``{_target_: package.Class, argument: value, ...}`` binds when every key is an argument of the class and every value fits
-the argument's annotation. The checked copy has numbers in the annotated type (1 becomes 1.0 where a float is asked for) and
-defaults filled in, so that two ways to ask for the same thing become equal.
+A node ``{_target_: package.Class, argument: value, ...}`` binds when every key is an argument of the class and every value
+fits the argument's annotation. The checked copy has numbers in the annotated type (1 becomes 1.0 where a float is asked for)
+and defaults filled in, so that two ways to ask for the same thing become equal.
 """
 
 import inspect

@@ -54,7 +54,7 @@ def check(config: DictConfig) -> RunConfig:
     plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=False)
     assert isinstance(plain, dict)
     names = (*SCIENTIFIC_GROUPS, *EXECUTION_GROUPS)
-    for key in plain:
+    for key in map(str, plain):
         if key != "seed" and key not in names:
             raise ConfigError(f"{key} is unknown: a run has seed, {', '.join(names)}")
     seed = plain["seed"]

@@ -1,24 +1,17 @@
 """Filling a table: compute the runs that have no record, render after each one, say how long it will take."""
 
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 from statistics import fmean
-from typing import Any
 
 from experiments.launching import launch
-from experiments.progress import TableProgress, as_duration
-from experiments.run import build, command
+from experiments.progress import TableProgress
+from experiments.run import build
+from experiments.table_output import TableOutput
 from experiments.table_runs import TableRuns
-from experiments.tabulation.claims import Claim, judge_claims
-from experiments.tabulation.measurement import Measurement
-from experiments.tabulation.presentation import Context
-from experiments.tabulation.render import write_table
-from experiments.tabulation.terminal import print_table
 from experiments.workers import Job, Result, WorkerPool
 from symlab.records import RunDirectory
 
@@ -26,9 +19,8 @@ POLL_SECONDS = 0.5
 
 
 class Filling:
-    def __init__(self, runs: TableRuns, results: Path, extra: Sequence[str]):
-        self.runs, self.extra = runs, tuple(extra)
-        self.output = results / runs.table.id / runs.scale
+    def __init__(self, runs: TableRuns, output: TableOutput):
+        self.runs, self.output = runs, output
         self.records = runs.records()
         self.failures: dict[str, str] = {}
         self.started: dict[str, float] = {}
@@ -38,68 +30,80 @@ class Filling:
     def unfinished(self) -> list[str]:
         return [key for key in self.runs.runs if key not in self.records and key not in self.failures]
 
-    # -- two ways to compute what is missing ---------------------------------------------------------------------------------
-
-    def with_workers(self, jobs: int) -> int:
-        """Compute the missing runs in our own processes; returns how many failed."""
-        waiting = deque(self.runs.runs[key].job for key in self.unfinished)
+    def with_workers(self, jobs: int) -> None:
+        """Compute the missing runs in our own processes. A run that another process has is waited for, not repeated."""
+        waiting = deque(self._jobs())
         if not waiting:
-            return 0
-        waiting = deque(self._offline_if_unreachable(job) for job in waiting)
+            return
         pool = WorkerPool(min(jobs, len(waiting)), self.runs.directory)
         taken: dict[str, Job] = {}  # being computed by other processes
-        with self._progress() as progress:
-            try:
-                while waiting or pool.busy or taken:
-                    self._take_back(taken, waiting)
-                    while waiting and pool.has_room:
-                        job = waiting.popleft()
-                        self.started[job.key] = time.monotonic()
-                        pool.submit(job)
-                    results = pool.collect(POLL_SECONDS) if pool.busy else []
-                    for result in results:
-                        if result.outcome == "locked":
-                            taken[result.job.key] = result.job
-                        else:
-                            self._finish(result, progress)
-                    if not results and not pool.busy:
-                        time.sleep(POLL_SECONDS)
-                    progress.tick([job.key for job in pool.running], list(taken), self._seconds_left(pool.running, jobs))
-            finally:
-                pool.close()
-        return len(self.failures)
+        progress = self._progress()
+        try:
+            while waiting or pool.busy or taken:
+                self._take_back(taken, waiting)
+                while waiting and pool.has_room:
+                    job = waiting.popleft()
+                    self.started[job.key] = time.monotonic()
+                    pool.submit(job)
+                for result in pool.collect(POLL_SECONDS):
+                    if result.outcome == "locked":
+                        taken[result.job.key] = result.job
+                    else:
+                        self._finish(result, progress)
+                progress.tick([job.key for job in pool.running], list(taken), self._seconds_left(pool.running, jobs))
+        finally:
+            pool.close()
+            progress.close()
 
-    def through_launcher(self, launcher: Sequence[str]) -> int:
+    def through_launcher(self, launcher: Sequence[str]) -> None:
         """Compute the missing runs through one of Hydra's launchers; the table is rendered as records appear."""
-        jobs = [self.runs.runs[key].job for key in self.unfinished]
+        jobs = self._jobs()
         if not jobs:
-            return 0
-        done = threading.Event()
+            return
+        ended = threading.Event()
 
-        def watch() -> None:
-            while not done.wait(POLL_SECONDS):
+        def render_new_records() -> None:
+            while not ended.wait(POLL_SECONDS):
                 if len(found := self.runs.records()) > len(self.records):
                     self.records = found
                     self.render()
 
-        watcher = threading.Thread(target=watch)
+        watcher = threading.Thread(target=render_new_records)
         watcher.start()
         try:
             results = launch(jobs, launcher)
         finally:
-            done.set()
+            ended.set()
             watcher.join()
-        with self._progress() as progress:
-            for result in results:
-                self._finish(result, progress)
-        return len(self.failures)
+        progress = self._progress()
+        for result in results:
+            self._finish(result, progress)
+        progress.close()
+
+    def render(self) -> None:
+        self.output.write(self.runs.measurements(self.records, self.failures, frozenset(self.started)), self.records)
+
+    def show(self) -> None:
+        measurements = self.runs.measurements(self.records, self.failures)
+        self.output.show(measurements, self.records)
+        if self.started:
+            self.output.track(measurements)
+
+    def _jobs(self) -> list[Job]:
+        """The missing runs; that tracking cannot go online is found out once, here, instead of in every worker."""
+        jobs = [self.runs.runs[key].job for key in self.unfinished]
+        if not jobs:
+            return []
+        mode = build(self.runs.runs[jobs[0].key].config.groups["tracking"]).reachable().mode
+        return [replace(job, overrides=(*job.overrides, f"tracking.mode='{mode}'")) for job in jobs]
 
     def _take_back(self, taken: dict[str, Job], waiting: deque[Job]) -> None:
-        """Runs of other processes: note their records, and try those whose owner is gone."""
+        """Runs of other processes: take over their records, and their work where the owner is gone."""
         for key in list(taken):
             directory = RunDirectory(self.runs.directory, key)
-            if directory.record_path.exists():
-                self.records[key] = directory.record() or {}
+            record = directory.record()
+            if record is not None:
+                self.records[key] = record
                 del taken[key]
                 self.render()
             elif not directory.is_locked():
@@ -117,25 +121,10 @@ class Filling:
             progress.say(f"FAILED {run.label}: {self.failures[key]}")
         self.render()
 
-    def _offline_if_unreachable(self, job: Job) -> Job:
-        """Find out once, here, that tracking cannot go online, instead of once per worker."""
-        if not hasattr(self, "_tracking"):
-            settings = build(self.runs.runs[job.key].config.groups["tracking"])
-            self._tracking = settings.reachable().mode
-        return Job(job.key, (*job.overrides, f"tracking.mode='{self._tracking}'"))
-
-    # -- what a person sees --------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _progress(self) -> Any:
-        progress = TableProgress(self.runs.table.id, len(self.runs.runs), len(self.records), self._label)
-        try:
-            yield progress
-        finally:
-            progress.close()
-
-    def _label(self, key: str) -> str:
-        return self.runs.runs[key].label
+    def _progress(self) -> TableProgress:
+        return TableProgress(
+            self.runs.table.id, len(self.runs.runs), len(self.records), lambda key: self.runs.runs[key].label
+        )
 
     def _seconds_left(self, running: Sequence[Job], jobs: int) -> float | None:
         """From what finished runs of the same column took, and from how far the running ones are."""
@@ -163,58 +152,3 @@ class Filling:
             return None
         overall = fmean(fmean(values) for values in known.values())
         return lambda key: fmean(known.get(self.runs.runs[key].column, [overall]))
-
-    def render(self) -> None:
-        write_table(self.output, self.runs.table, self.runs.scale, self.measurements(), self.claims(), self.context())
-
-    def show(self) -> None:
-        arguments = (self.runs.table, self.runs.scale, self.measurements(), self.claims(), self.context())
-        print_table(*arguments)
-        minutes = sum(record["seconds"] for record in self.records.values()) / 60
-        print(f"{len(self.records)} of {len(self.runs.runs)} runs, {as_duration(minutes * 60)} of computing; {self.output}")
-        sys.stdout.flush()
-        self._track_table()
-
-    def measurements(self) -> dict[tuple[str, str], Measurement]:
-        return self.runs.measurements(self.records, self.failures, frozenset(self.started))
-
-    def claims(self) -> list[Claim]:
-        return judge_claims(self.runs.table, self.measurements())
-
-    def context(self) -> Context:
-        """Notes and environment, read from the records themselves."""
-        notes = dict.fromkeys(note for record in self.records.values() for note in record["data"]["notes"])
-        changed = [argument for argument in self.extra if not argument.startswith(("tracking", "paths", "hardware"))]
-        if changed:
-            notes[f"Changed on the command line: {' '.join(changed)}."] = None
-        environments = [record["environment"] for record in self.records.values()]
-        hardware = [record["hardware"] for record in self.records.values()]
-        described: dict[str, str] = {}
-        if environments:
-            commits = [e["commit"][:12] + ("+changes" if e["dirty"] else "") for e in environments]
-            described = {
-                "device": _distinct(f"{e['device']} ({e['processor']})" for e in environments),
-                "threads per run": _distinct(str(e["threads"]) for e in environments),
-                "precision": _distinct(each["precision"] for each in hardware),
-                "commit": _distinct(commits),
-                "torch": _distinct(e["libraries"]["torch"] for e in environments),
-                "python": _distinct(e["python"] for e in environments),
-                "finished": max(record["finished"] for record in self.records.values()),
-            }
-        minutes = sum(record["seconds"] for record in self.records.values()) / 60 if self.records else None
-        return Context(command(), minutes, list(notes), described)
-
-    def _track_table(self) -> None:
-        """The rendered table as a table of the dashboard, in a run of its own."""
-        if not self.runs.runs:
-            return
-        tracking = build(next(iter(self.runs.runs.values())).config.groups["tracking"])
-        tracker = tracking.open(f"{self.runs.table.id}-{self.runs.scale}", self.runs.table.id, "table", {})
-        rows = [[*place, measured.value, measured.state] for place, measured in self.measurements().items()]
-        tracker.log_table("table", ("row", "column", "value", "state"), rows)
-        tracker.log_table("claims", ("claim", "holds", "detail"), [(c.text, c.verdict, c.detail) for c in self.claims()])
-        tracker.finish({"runs": len(self.records), "failures": len(self.failures)})
-
-
-def _distinct(values: Any) -> str:
-    return ", ".join(dict.fromkeys(values))

@@ -82,7 +82,13 @@ class TableProgress:
         self.label, self.total, self.done, self.printed = label, total, done, time.monotonic()
         self.bar: Progress | None = None
         if sys.stderr.isatty():
-            columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+            columns = (
+                TextColumn(title),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("{task.description}"),
+            )
             self.bar = Progress(*columns, console=Console(stderr=True))
             self.task = self.bar.add_task("", total=total, completed=done)
             self.bar.start()

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 from rich.console import Console
 from rich.table import Table as RichTable
 
@@ -28,6 +29,7 @@ from experiments.errors import reported
 from experiments.filling import Filling
 from experiments.planning import plan_table
 from experiments.progress import as_duration
+from experiments.table_output import TableOutput
 from experiments.table_runs import TableRuns
 from experiments.tabulation.specification import find_table, load_tables
 from symlab.errors import ConfigError
@@ -63,7 +65,7 @@ def parse(arguments: Sequence[str]) -> Request:
             extra.append(argument)
     with initialize_config_dir(str(CONFIGURATION), version_base="1.3"):
         config = compose("reproduce", overrides=own)
-    table = "" if config._get_node("table")._is_missing() else str(config.table)
+    table = "" if OmegaConf.is_missing(config, "table") else str(config.table)
     for key, kind in (("jobs", int), ("plan", bool)):
         if not isinstance(config[key], kind):
             raise ConfigError(f"{key}={config[key]!r} does not fit: {kind.__name__} is needed")
@@ -104,10 +106,13 @@ def reproduce(request: Request) -> int:
     if request.plan:
         show_plan(runs, request.jobs)
         return 0
-    filling = Filling(runs, Path(request.results), request.extra)
-    failed = filling.through_launcher(request.launcher) if request.launcher else filling.with_workers(request.jobs)
+    filling = Filling(runs, TableOutput(runs, Path(request.results), request.extra))
+    if request.launcher:
+        filling.through_launcher(request.launcher)
+    else:
+        filling.with_workers(request.jobs)
     filling.show()
-    return 1 if failed else 0
+    return 1 if filling.failures else 0
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from experiments.composition import RunConfig, compose_run
 from experiments.errors import one_line
 from experiments.run import execute
 from symlab.errors import RunError
-from symlab.records import RunDirectory, RunLocked
+from symlab.records import RunDirectory, RunLockedError
 
 Outcome = Literal["finished", "locked", "failed"]
 
@@ -44,7 +45,7 @@ def run_job(job: Job, config: RunConfig | None = None) -> Result:
     """Compute one run in this process; ``config`` is its composed configuration where the caller has it."""
     try:
         execute(compose_run(job.overrides) if config is None else config)
-    except RunLocked as error:
+    except RunLockedError as error:
         return Result(job, "locked", str(error))
     except Exception as error:  # noqa: BLE001  (one run's failure, of whatever kind, must not end the others)
         message = one_line(error)
@@ -144,6 +145,8 @@ class WorkerPool:
 
     def collect(self, seconds: float) -> list[Result]:
         """Results that have arrived, waiting at most ``seconds`` for the first."""
+        if not self.busy:
+            time.sleep(seconds)
         ready = wait([worker.connection for worker in self.busy], timeout=seconds)
         results = []
         for worker in [worker for worker in self.busy if worker.connection in ready]:

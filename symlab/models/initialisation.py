@@ -7,10 +7,9 @@ default shrinks the signal by about 0.58 a layer, which a deep network without b
 from torch import nn
 
 
-def preserve_variance(layer: nn.Module, gain: float = 2.0**0.5) -> None:
+def preserve_variance(layer: nn.Linear | nn.Conv2d, gain: float = 2.0**0.5) -> None:
     """Draw ``layer.weight`` from N(0, gain^2 / fan_in) and set its bias to zero. gain 1 suits a last, linear layer."""
-    weight, bias = layer.get_parameter("weight"), layer.bias
-    fan_in = weight[0].numel()
-    nn.init.normal_(weight, std=gain / fan_in**0.5)
-    if bias is not None:
-        nn.init.zeros_(bias)
+    fan_in = layer.weight[0].numel()
+    nn.init.normal_(layer.weight, std=gain / fan_in**0.5)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)

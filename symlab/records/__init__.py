@@ -2,6 +2,6 @@
 
 from symlab.records.environment import Environment, describe_environment
 from symlab.records.key import canonical_json, run_key
-from symlab.records.run_directory import RunDirectory, RunLocked
+from symlab.records.run_directory import RunDirectory, RunLockedError
 
-__all__ = ["Environment", "RunDirectory", "RunLocked", "canonical_json", "describe_environment", "run_key"]
+__all__ = ["Environment", "RunDirectory", "RunLockedError", "canonical_json", "describe_environment", "run_key"]

@@ -27,7 +27,7 @@ from symlab.errors import RunError
 from symlab.records.storage import read_json, storage_errors, write_atomically, write_json
 
 
-class RunLocked(RunError):
+class RunLockedError(RunError):
     """Another process is computing this run."""
 
 
@@ -45,7 +45,7 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run for this process; raises RunLocked at once if another one has it."""
+        """Hold the run for this process; raises RunLockedError at once if another one has it."""
         with storage_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
         lock = FileLock(str(self.path / "lock"))
@@ -53,7 +53,7 @@ class RunDirectory:
             try:
                 lock.acquire(timeout=0)
             except Timeout:
-                raise RunLocked(f"run {self.key} is being computed by {self.owner()}; see {self.path}") from None
+                raise RunLockedError(f"run {self.key} is being computed by {self.owner()}; see {self.path}") from None
         try:
             write_json(self.path / "owner.json", {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()})
             yield
@@ -119,7 +119,7 @@ class RunDirectory:
         write_atomically(self.checkpoint_path, lambda file: torch.save(content, file))
 
     def load_checkpoint(self) -> dict[str, Any] | None:
-        """The last stored state (on the CPU), with the metrics log cut back to that moment; None starts the run from its beginning."""
+        """The last stored state (on the CPU), with the metrics log cut back to it; None starts the run anew."""
         if not self.checkpoint_path.exists():
             self.metrics_path.unlink(missing_ok=True)
             return None

@@ -124,11 +124,10 @@ class Loop:
         self.progress.add(metrics)
         for name, value in metrics.items():
             if not math.isfinite(value):
-                details = {"step": self._steps_done(), "epoch": self.progress.epoch, "quantity": name, "value": str(value)}
                 raise DivergedError(
                     f"{name} became {value} at step {self._steps_done()} of {self.plan.total_steps} "
                     f"(epoch {self.progress.epoch}): lower learner.learning_rate or look at {self.directory.path}",
-                    details,
+                    {"step": self._steps_done(), "epoch": self.progress.epoch, "quantity": name, "value": str(value)},
                 )
         self.observer.step(self._steps_done(), self.plan.total_steps, metrics)
 

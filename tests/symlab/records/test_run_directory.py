@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from symlab.errors import RunError
-from symlab.records import RunDirectory, RunLocked
+from symlab.records import RunDirectory, RunLockedError
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_second_process_is_told_who_has_the_run_and_takes_over_when_it_is_kill
     assert ready.wait(60)
     directory = RunDirectory(tmp_path, "abc")
     assert directory.is_locked()
-    with pytest.raises(RunLocked, match=f"process {holder.pid} on"), directory.locked():
+    with pytest.raises(RunLockedError, match=f"process {holder.pid} on"), directory.locked():
         pass
     os.kill(holder.pid, signal.SIGKILL)
     holder.join()

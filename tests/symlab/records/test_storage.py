@@ -39,7 +39,7 @@ def test_a_full_disk_is_recognised_behind_torch_save(tmp_path: Path, monkeypatch
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("this system has no /dev/full")
-    monkeypatch.setattr("symlab.records.storage.open", lambda *_: open(full, "wb", buffering=0), raising=False)
+    monkeypatch.setattr("symlab.records.storage.open", lambda *_: full.open("wb", buffering=0), raising=False)
     with pytest.raises(RunError, match="disk is full"):
         write_atomically(tmp_path / "checkpoint.pt", lambda file: torch.save({"weights": torch.zeros(100_000)}, file))
 
@@ -47,5 +47,5 @@ def test_a_full_disk_is_recognised_behind_torch_save(tmp_path: Path, monkeypatch
 def test_an_unreadable_record_is_named(tmp_path: Path):
     path = tmp_path / "record.json"
     path.write_text("{")
-    with pytest.raises(RunError, match="cannot read .*record.json"):
+    with pytest.raises(RunError, match=r"cannot read .*record\.json"):
         read_json(path)

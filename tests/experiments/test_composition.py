@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+from hydra.errors import HydraException
+
+from experiments.composition import CONFIGURATION, EXECUTION_GROUPS, SCIENTIFIC_GROUPS, compose_run
+from symlab.errors import ConfigError
+
+
+def choices(group: str) -> list[str]:
+    return sorted(file.stem for file in (CONFIGURATION / group).glob("*.yaml"))
+
+
+GROUPS = (*SCIENTIFIC_GROUPS, *EXECUTION_GROUPS, "data/source", "data/variant")
+EVERY_CHOICE = [f"{group}={choice}" for group in GROUPS for choice in choices(group)]
+
+
+@pytest.mark.parametrize("choice", EVERY_CHOICE)
+def test_every_configuration_composes_and_binds_to_its_constructor(choice: str):
+    assert compose_run([choice] if choice.startswith(("data=", "model", "learner")) else ["data=mnist", choice]).key
+
+
+def test_every_folder_of_conf_is_a_group_that_is_tested():
+    folders = {str(path.relative_to(CONFIGURATION)) for path in Path(CONFIGURATION).rglob("*") if path.is_dir()}
+    assert folders - set(GROUPS) == {"data/base"}  # parts that data configurations include, composed with them
+
+
+def test_execution_does_not_enter_the_key_and_science_does():
+    key = compose_run([]).key
+    same = ["hardware.threads=1", "tracking=off", "paths.runs=/elsewhere", "data.root=/data", "execution.progress=none"]
+    assert compose_run(same).key == key
+    for change in ("seed=1", "model.hidden=[10]", "learner.prior_precision=2", "trainer.epochs=3", "data.train_size=50"):
+        assert compose_run([change]).key != key
+
+
+def test_two_ways_to_ask_for_the_same_science_have_one_key():
+    assert compose_run(["learner.prior_precision=1"]).key == compose_run(["learner.prior_precision=1.0"]).key
+    assert compose_run(["learner.learning_rate=1e-2"]).key == compose_run(["learner.learning_rate=0.01"]).key
+    assert compose_run(["~learner.final_learning_rate"]).key == compose_run([]).key  # its constructor's default
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("seed=first", "seed='first' does not fit"),
+        ("seed=-1", "seed=-1 does not fit"),
+        ("+colour=red", "colour is unknown"),
+        ("trainer.epochs=many", r"trainer\.epochs='many' does not fit"),
+        ("+learner.momentum=0.9", r"learner\.momentum is unknown"),
+    ],
+)
+def test_complaints_name_the_key(override: str, message: str):
+    with pytest.raises((ConfigError, HydraException), match=message):
+        compose_run([override])
