@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hydra.errors import HydraException, MissingConfigException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
 from symlab.errors import SymlabError
@@ -18,6 +18,8 @@ def one_line(error: BaseException) -> str | None:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         return f"{group}={name} does not exist: choose one of {', '.join(sorted(error.options))}"
+    if isinstance(error, OverrideParseException):
+        return f"{error.override} cannot be read: give key=value in Hydra's override syntax"
     if isinstance(error, HydraException | OmegaConfBaseException):
         if unknown := _UNKNOWN_KEY.match(str(error)):
             return f"{unknown[1]} is unknown: it is not a key of the configuration (see conf/ or add --cfg job to list all)"

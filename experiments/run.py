@@ -17,6 +17,7 @@ from typing import Any
 import hydra
 import torch
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import InstantiationException
 from hydra.types import RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig
@@ -27,7 +28,7 @@ from experiments.errors import reported
 from experiments.progress import Silent, as_text, choose_observer
 from experiments.tracking import Tracker
 from symlab.data.dataset import Dataset
-from symlab.errors import DivergedError
+from symlab.errors import DivergedError, SymlabError
 from symlab.records import RunDirectory, describe_environment
 from symlab.records.environment import peak_memory_bytes
 from symlab.trainer.evaluation import evaluate
@@ -38,7 +39,12 @@ from symlab.trainer.protocol import Learner
 
 def build(node: Mapping[str, Any], **supplied: Any) -> Any:
     """Instantiate a group; of what the application can supply, pass what the constructor takes."""
-    built = instantiate(dict(node), _convert_="all")
+    try:
+        built = instantiate(dict(node), _convert_="all")
+    except InstantiationException as error:
+        if isinstance(error.__cause__, SymlabError):  # our own message, without Hydra's frame around it
+            raise error.__cause__ from None
+        raise
     if not node.get("_partial_", False):
         return built
     takes = inspect.signature(target_of(node, "")).parameters

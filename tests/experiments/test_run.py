@@ -1,11 +1,13 @@
 """Whole runs in processes of their own, on scikit-learn's digits."""
 
 import json
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from experiments.run import main
 from tests.experiments.commands import run, start
 
 SMALL = ("data.train_size=400", "model.hidden=[32]", "trainer.epochs=4", "trainer.batch_size=16", "tracking=off")
@@ -76,13 +78,17 @@ def test_a_diverging_run_says_where_and_leaves_no_record(tmp_path: Path):
         ("colour=red", "colour"),
         ("trainer.epochs=many", "trainer.epochs"),
         ("data=imagenet", "data=imagenet"),
-        ("model=ella_conv", "data.resolution"),
+        ("model={_target_: nowhere.Model}", "model._target_=nowhere.Model"),
+        ("data.resolution=-3", "data.resolution"),
         ("paths.runs=/dev/null/runs", "/dev/null/runs"),
     ],
 )
-def test_bad_input_is_one_line_that_names_the_culprit(tmp_path: Path, override: str, culprit: str):
-    done = run("run", *SMALL[-2:], override, directory=tmp_path)
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+def test_bad_input_is_one_line_that_names_the_culprit(tmp_path: Path, monkeypatch, capsys, override: str, culprit: str):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["experiments/run.py", *SMALL, override])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
     assert culprit in line
