@@ -12,6 +12,7 @@ from experiments.progress import TableProgress
 from experiments.run import build
 from experiments.table_output import TableOutput
 from experiments.table_runs import TableRuns
+from experiments.tabulation.measurement import Measurement
 from experiments.workers import Job, Result, WorkerPool
 from symlab.records import RunDirectory
 
@@ -22,7 +23,7 @@ class Filling:
     def __init__(self, runs: TableRuns, output: TableOutput):
         self.runs, self.output = runs, output
         self.records = runs.records()
-        self.failures: dict[str, str] = {}
+        self.failures: dict[str, Measurement] = {}
         self.started: dict[str, float] = {}
         self.render()
 
@@ -117,8 +118,9 @@ class Filling:
             self.records[key] = record
             progress.say(f"[{len(self.records)}/{len(self.runs.runs)}] {run.label}: {record['seconds']:.1f} s")
         else:
-            self.failures[key] = f"{result.message} (log: {directory.log_path})"
-            progress.say(f"FAILED {run.label}: {self.failures[key]}")
+            state = Measurement.missing if result.outcome == "no data" else Measurement.failed
+            self.failures[key] = state(f"{result.message} (log: {directory.log_path})")
+            progress.say(f"FAILED {run.label}: {self.failures[key].reason}")
         self.render()
 
     def _progress(self) -> TableProgress:

@@ -3,18 +3,16 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from experiments.progress import as_duration
 from experiments.run import build, command
-from experiments.table_runs import TableRuns
+from experiments.table_runs import Records, TableRuns
 from experiments.tabulation.claims import judge_claims
 from experiments.tabulation.measurement import Measurement
 from experiments.tabulation.presentation import Context
 from experiments.tabulation.render import write_table
 from experiments.tabulation.terminal import print_table
 
-Records = Mapping[str, Mapping[str, Any]]
 Measurements = Mapping[tuple[str, str], Measurement]
 
 # Overrides that say where a run computes, not what: they need no note at the table.

@@ -3,7 +3,7 @@
 Cells are looked up by recomputing the keys of their runs: no file names are parsed and nothing is asked of a dashboard.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from experiments.tabulation.table import Cell, Table
 from experiments.workers import Job
 from symlab.errors import SymlabError
 from symlab.records import RunDirectory
+
+Records = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class TableRuns:
         self.table, self.scale = table, scale
         self.cells = table.cells(scale)
         self.runs: dict[str, TableRun] = {}
-        self._keys: dict[tuple[str, str], list[str]] = {}
+        self.keys: dict[tuple[str, str], list[str]] = {}  # of a cell, one per seed
         composed: dict[tuple[str, ...], RunConfig] = {}
         for cell in self.cells:
             if cell.overrides is None:
@@ -52,7 +54,7 @@ class TableRuns:
             for seed in cell.seeds:
                 config = replace(composed[cell.overrides], seed=seed)
                 key = config.key
-                self._keys.setdefault(cell.place, []).append(key)
+                self.keys.setdefault(cell.place, []).append(key)
                 if key not in self.runs:
                     self.runs[key] = TableRun(Job(key, (*overrides, f"seed={seed}")), config, cell.row, cell.column)
         self.directory = Path(next(iter(self.runs.values())).config.groups["paths"]["runs"]) if self.runs else Path("runs")
@@ -67,25 +69,25 @@ class TableRuns:
         return found
 
     def measurements(
-        self, records: dict[str, dict[str, Any]], failures: dict[str, str], running: frozenset[str] = frozenset()
+        self, records: Records, failures: Mapping[str, Measurement], running: frozenset[str] = frozenset()
     ) -> dict[tuple[str, str], Measurement]:
-        """Every cell's content now; ``failures`` maps a run's key to why it ended, ``running`` are still expected."""
-        content = {}
-        for cell in self.cells:
-            keys = self._keys.get(cell.place, [])
-            failed = [failures[key] for key in keys if key in failures]
-            if not any(key in records for key in keys) and failed:
-                content[cell.place] = Measurement.failed(failed[0])
-            elif not any(key in records for key in keys) and any(key in running for key in keys):
-                content[cell.place] = Measurement.running()
-            else:
-                metrics = [records[key]["metrics"] if key in records else None for key in keys]
-                content[cell.place] = aggregate(cell, metrics, failed[0] if failed else "") if keys else _without_runs(cell)
-        return content
+        """Every cell's content now; ``failures`` says how a run without a record ended, ``running`` are still expected."""
+        return {cell.place: self._measure(cell, records, failures, running) for cell in self.cells}
 
-
-def _without_runs(cell: Cell) -> Measurement:
-    return Measurement.missing(cell.missing or "it has no seeds")
+    def _measure(
+        self, cell: Cell, records: Records, failures: Mapping[str, Measurement], running: frozenset[str]
+    ) -> Measurement:
+        keys = self.keys.get(cell.place, [])
+        if not keys:
+            return Measurement.missing(cell.missing or "it has no seeds")
+        failed = next((failures[key] for key in keys if key in failures), None)
+        if not any(key in records for key in keys):
+            if failed is not None:
+                return failed
+            if any(key in running for key in keys):
+                return Measurement.running()
+        metrics = [records[key]["metrics"] if key in records else None for key in keys]
+        return aggregate(cell, metrics, failed.reason if failed else "")
 
 
 def _tags(table: Table, cell: Cell, scale: str) -> str:

@@ -20,10 +20,10 @@ from typing import Literal
 from experiments.composition import RunConfig, compose_run
 from experiments.errors import one_line
 from experiments.run import execute
-from symlab.errors import RunError
+from symlab.errors import DataError, RunError
 from symlab.records import RunDirectory, RunLockedError
 
-Outcome = Literal["finished", "locked", "failed"]
+Outcome = Literal["finished", "locked", "no data", "failed"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def run_job(job: Job, config: RunConfig | None = None) -> Result:
             message = f"{type(error).__name__}: {error}"
         else:
             print(f"error: {message}", file=sys.stderr)
-        return Result(job, "failed", " ".join(message.split()))
+        return Result(job, "no data" if isinstance(error, DataError) else "failed", " ".join(message.split()))
     return Result(job, "finished")
 
 
@@ -118,6 +118,7 @@ class Worker:
         else:
             self.process.terminate()
         self.process.join()
+        self.connection.close()
 
 
 class WorkerPool:
@@ -154,6 +155,8 @@ class WorkerPool:
             self.busy.remove(worker)
             if worker.process.is_alive():
                 self.idle.append(worker)
+            else:
+                worker.connection.close()
         return results
 
     def close(self) -> None:

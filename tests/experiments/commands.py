@@ -29,9 +29,11 @@ def run(module: str, *overrides: str, directory: Path, **changes: str) -> subpro
     )
 
 
-def start(module: str, *overrides: str, directory: Path) -> subprocess.Popen[str]:
+def start(module: str | Path, *overrides: str, directory: Path) -> subprocess.Popen[str]:
+    """``module`` of the application, or a script; the caller waits for or kills it."""
+    command = arguments(module, *overrides) if isinstance(module, str) else [sys.executable, str(module), *overrides]
     return subprocess.Popen(
-        arguments(module, *overrides),
+        command,
         cwd=directory,
         env=environment(),
         stdout=subprocess.PIPE,

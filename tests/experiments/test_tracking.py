@@ -1,0 +1,64 @@
+import logging
+from pathlib import Path
+
+import pytest
+
+from experiments import tracking as module
+from experiments.tracking import Tracker, Tracking
+
+
+def test_off_does_nothing(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tracker = Tracking(mode="off").open("id", "name", "run", {})
+    tracker.log({"loss": 1.0}, step=1)
+    tracker.finish({})
+    assert not list(tmp_path.iterdir())
+
+
+def test_offline_leaves_a_run_directory(tmp_path: Path):
+    tracker = Tracking(mode="offline", directory=str(tmp_path), group="table", tags=("ella", "x" * 100)).open(
+        "abc", "name", "run", {"seed": 0}
+    )
+    assert tracker.run is not None
+    tracker.log({"loss": 1.0}, step=1)
+    tracker.log_table("table", ("row", "value"), [("a", 1.0)])
+    tracker.finish({"accuracy": 0.5})
+    assert list(tmp_path.glob("wandb/offline-run-*-abc"))
+
+
+@pytest.mark.parametrize(
+    ("key", "url", "reason"),
+    [("", "https://api.wandb.ai", "no login"), ("k" * 40, "http://127.0.0.1:9", "127.0.0.1 cannot be reached")],
+)
+def test_online_without_login_or_server_becomes_offline_and_says_so_once(
+    tmp_path: Path, monkeypatch, caplog, key: str, url: str, reason: str
+):
+    monkeypatch.setenv("WANDB_API_KEY", key)
+    monkeypatch.setenv("WANDB_BASE_URL", url)
+    monkeypatch.setenv("NETRC", str(tmp_path / "none"))
+    with caplog.at_level(logging.WARNING):
+        settings = Tracking(mode="online").reachable()
+        settings.reachable()
+    assert settings.mode == "offline"
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert reason in message
+
+
+def test_a_failure_of_the_library_is_said_once_and_ends_tracking(caplog):
+    class Broken:
+        def log(self, *_, **__):
+            raise RuntimeError("the server is gone")
+
+    tracker = Tracker()
+    tracker.run = Broken()
+    with caplog.at_level(logging.WARNING):
+        tracker.log({"loss": 1.0}, step=1)
+        tracker.log({"loss": 0.9}, step=2)
+        tracker.finish({})
+    assert [record.getMessage() for record in caplog.records] == ["tracking stopped: the server is gone"]
+
+
+def test_a_server_that_hangs_costs_seconds(monkeypatch):
+    """A listening port that never answers: the check ends with a connection, the rest is wandb's own time limit."""
+    assert module.INIT_SECONDS + module.FINISH_SECONDS <= 60
+    assert module.CONNECT_SECONDS <= 5
