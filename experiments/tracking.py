@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 3.0
-INIT_SECONDS = 20.0
+INIT_SECONDS = 10.0
 FINISH_SECONDS = 30.0
 
 

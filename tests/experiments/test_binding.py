@@ -25,8 +25,6 @@ class Outer:
         pass
 
 
-
-
 def bound(**values):
     return bind({"_target_": "tests.experiments.test_binding.Outer", "_partial_": True, **values}, "learner", SUPPLIED)
 
