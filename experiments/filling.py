@@ -13,6 +13,7 @@ from experiments.run import build
 from experiments.table_output import TableOutput
 from experiments.table_runs import TableRuns
 from experiments.tabulation.measurement import Measurement
+from experiments.tracking import Tracking
 from experiments.workers import Job, Result, WorkerPool
 from symlab.records import RunDirectory
 
@@ -25,6 +26,7 @@ class Filling:
         self.records = runs.records()
         self.failures: dict[str, Measurement] = {}
         self.started: dict[str, float] = {}
+        self.tracking: Tracking | None = None  # set when runs are started
         self.render()
 
     @property
@@ -87,16 +89,16 @@ class Filling:
     def show(self) -> None:
         measurements = self.runs.measurements(self.records, self.failures)
         self.output.show(measurements, self.records)
-        if self.started:
-            self.output.track(measurements)
+        if self.tracking is not None:
+            self.output.track(self.tracking, measurements)
 
     def _jobs(self) -> list[Job]:
         """The missing runs; that tracking cannot go online is found out once, here, instead of in every worker."""
         jobs = [self.runs.runs[key].job for key in self.unfinished]
         if not jobs:
             return []
-        mode = build(self.runs.runs[jobs[0].key].config.groups["tracking"]).reachable().mode
-        return [replace(job, overrides=(*job.overrides, f"tracking.mode='{mode}'")) for job in jobs]
+        self.tracking = build(self.runs.runs[jobs[0].key].config.groups["tracking"]).reachable()
+        return [replace(job, overrides=(*job.overrides, f"tracking.mode='{self.tracking.mode}'")) for job in jobs]
 
     def _take_back(self, taken: dict[str, Job], waiting: deque[Job]) -> None:
         """Runs of other processes: take over their records, and their work where the owner is gone."""

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from experiments.progress import as_duration
-from experiments.run import build, command
+from experiments.run import command
 from experiments.table_runs import Records, TableRuns
 from experiments.tabulation.claims import judge_claims
 from experiments.tabulation.measurement import Measurement
 from experiments.tabulation.presentation import Context
 from experiments.tabulation.render import write_table
 from experiments.tabulation.terminal import print_table
+from experiments.tracking import Tracking
 
 Measurements = Mapping[tuple[str, str], Measurement]
 
@@ -36,11 +37,8 @@ class TableOutput:
         print(f"{len(records)} of {len(self.runs.runs)} runs, {as_duration(seconds)} of computing; files: {self.directory}")
         sys.stdout.flush()
 
-    def track(self, measurements: Measurements) -> None:
+    def track(self, tracking: Tracking, measurements: Measurements) -> None:
         """The table and its claims as tables of the dashboard, in a run of their own."""
-        if not self.runs.runs:
-            return
-        tracking = build(next(iter(self.runs.runs.values())).config.groups["tracking"])
         table = self.runs.table
         tracker = tracking.open(
             f"{table.id}-{self.runs.scale}", f"{table.id} {self.runs.scale}", "table", {"table": table.id}
