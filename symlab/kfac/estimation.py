@@ -1,0 +1,96 @@
+"""``estimate``: the curvature of a network on data, in the structure and of the kind asked for."""
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from symlab.errors import ConfigError
+from symlab.kfac.blocks import KroneckerBlock
+from symlab.kfac.dense import DenseEstimator, trainable_names
+from symlab.kfac.kronecker import KroneckerEstimator
+from symlab.kfac.layers import find_layers
+from symlab.kfac.likelihoods import Likelihood
+from symlab.kfac.rules import RuleOptions, Rules
+from symlab.kfac.rules.base import BiasBlock, Sharing
+from symlab.kfac.signals import Kind
+
+Structure = Literal["kfac", "diagonal", "full"]
+
+MEMORY_BUDGET = 2**27  # bytes for activations and gradients of the data points that are worked on at once
+
+
+@dataclass
+class Curvature:
+    """Blocks by their first parameter's name, the log likelihood of the same data, and how many data points there were."""
+
+    blocks: dict[str, KroneckerBlock]
+    log_likelihood: float
+    n_data: int
+
+
+def estimate(
+    model: nn.Module,
+    likelihood: Likelihood,
+    batches: Iterable[Any],
+    *,
+    structure: Structure = "kfac",
+    kind: Kind = "ggn",
+    samples: int = 1,
+    sharing: Sharing = "expand",
+    bias: BiasBlock = "separate",
+    exclude: Iterable[str] = (),
+    rules: Rules | None = None,
+    memory_budget: int = MEMORY_BUDGET,
+    accumulation: torch.dtype | None = None,
+) -> Curvature:
+    """Curvature of ``-log p(targets | model(inputs))``, summed over ``batches`` of (inputs, targets).
+
+    structure: Kronecker factors per layer, the diagonal, or the whole matrix (small networks).
+    kind: exact GGN, Monte-Carlo Fisher with ``samples`` samples, or empirical Fisher.
+    sharing: over positions that share a weight; bias: in a block of its own or jointly with the weight.
+    exclude: names of parameters or modules that have no curvature, e.g. those of a hyperparameter.
+    rules: for layers that do not bring their own (see ``symlab.kfac.rules.base``).
+    memory_budget: bytes for what is worked on at once; batches are cut into chunks that fit.
+    accumulation: type of the sums; None takes the type of the inputs. torch.float64 for long float32 passes.
+
+    The model is left as it is: same mode, same gradients.
+    """
+    require_likelihood(likelihood)
+    estimator: KroneckerEstimator | DenseEstimator
+    if structure == "kfac":
+        layers = find_layers(model, RuleOptions(sharing, bias), rules, exclude)
+        if not layers:
+            raise ConfigError("the model has no trainable parameters left: nothing has curvature")
+        estimator = KroneckerEstimator(model, likelihood, layers, kind, samples, memory_budget, accumulation)
+    elif structure in ("diagonal", "full"):
+        find_layers(model, RuleOptions(), {nn.Module: lambda *_: []}, trainable_names(model, ()))  # refuse batch dependence
+        names = trainable_names(model, exclude)
+        full = structure == "full"
+        estimator = DenseEstimator(model, likelihood, names, full, kind, samples, memory_budget, accumulation)
+    else:
+        raise ConfigError(f"structure={structure!r} is unknown: choose kfac, diagonal or full")
+    for inputs, targets in batches:
+        estimator.add(inputs, targets)
+    if estimator.n_data == 0:
+        raise ConfigError("there were no batches: curvature needs data (an iterator that was used up?)")
+    return Curvature(estimator.blocks(), estimator.log_likelihood, estimator.n_data)
+
+
+def require_likelihood(candidate: Any) -> None:
+    """Refuse losses: a Laplace approximation needs the negative log of a probability, summed over data points."""
+    if isinstance(candidate, nn.modules.loss._Loss) or not hasattr(candidate, "hessian_root"):
+        name = candidate.__name__ if inspect.isfunction(candidate) or inspect.isclass(candidate) else type(candidate).__name__
+        instead = {
+            "CrossEntropyLoss": "Classification()",
+            "cross_entropy": "Classification()",
+            "MSELoss": "Regression(noise=...)",
+            "mse_loss": "Regression(noise=...)",
+        }.get(name, "Classification() or Regression(noise=...), or a class with the methods of symlab.kfac.Likelihood")
+        raise ConfigError(f"{name} is a loss, not a likelihood p(y | f): use {instead}")
+
+
+

@@ -1,0 +1,136 @@
+"""One pass over the data: the Kronecker factors of every block.
+
+For each chunk of data points: a forward pass in which every layer's inputs are recorded, the input factors, then one backward pass
+per signal and the output factors. Nothing is kept but the factors and one chunk's activations. Chunks are as large as the memory
+budget allows; within a chunk all signals are backpropagated at once where they are small (many signals, little arithmetic: calls
+would dominate), one after the other otherwise.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from symlab.kfac.blocks import KroneckerBlock
+from symlab.kfac.grams import accumulate_gram, mirror
+from symlab.kfac.layers import Capture, Layer, LayerUse, captured_bytes, per_data_point, unchanged_inputs
+from symlab.kfac.likelihoods import Likelihood
+from symlab.kfac.rules import BlockRule
+from symlab.kfac.signals import Kind, backward_signals
+
+# A graph holds about this many times the bytes of its layers' inputs: outputs, activations, padded copies and one signal.
+GRAPH_OVERHEAD = 6
+# Signals go through the graph together while their gradients stay below this many bytes a layer.
+SMALL_SIGNALS = 2**21
+
+
+@dataclass
+class _Totals:
+    inputs: Tensor
+    outputs: Tensor
+    rows: float = 0.0
+
+
+class KroneckerEstimator:
+    """Adds up factors batch by batch; ``blocks()`` at the end."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        likelihood: Likelihood,
+        layers: list[Layer],
+        kind: Kind,
+        samples: int,
+        memory_budget: int,
+        accumulation: torch.dtype | None,
+    ):
+        self.model, self.likelihood, self.layers = model, likelihood, layers
+        self.kind, self.samples = kind, samples
+        self.memory_budget, self.accumulation = memory_budget, accumulation
+        self.totals: dict[tuple[str, ...], _Totals] = {}
+        self.log_likelihood, self.n_data = 0.0, 0
+        self.chunk: int | None = None
+
+    def add(self, inputs: Tensor, targets: Tensor) -> None:
+        start = 0
+        while start < len(inputs):
+            size = self.chunk or min(2, len(inputs))  # the first few data points tell what one costs
+            size = min(size, len(inputs) - start)
+            self._add_chunk(inputs[start : start + size], targets[start : start + size])
+            start += size
+
+    def _add_chunk(self, inputs: Tensor, targets: Tensor) -> None:
+        if inputs.dim() == 4:
+            inputs = inputs.contiguous(memory_format=torch.channels_last)
+        with Capture(self.layers) as capture, torch.enable_grad():
+            outputs = self.model(inputs)
+        capture.check_complete()
+        n_data = len(inputs)
+        if self.chunk is None:
+            self.chunk = max(1, int(self.memory_budget / (GRAPH_OVERHEAD * captured_bytes(capture.uses) / n_data)))
+        with torch.no_grad():
+            self.log_likelihood += self.likelihood.log_likelihood(outputs, targets).item()
+            self.n_data += n_data
+            seen = [per_data_point(unchanged_inputs(use), n_data, use.layer.name, average=True) for use in capture.uses]
+            for use, layer_inputs in zip(capture.uses, seen, strict=True):
+                self._add_inputs(use.layer, layer_inputs)
+            signals = backward_signals(self.kind, self.likelihood, outputs.detach(), targets, self.samples)
+        for gradients in _backpropagate(outputs, capture.uses, signals):
+            with torch.no_grad():
+                self._add_outputs(capture.uses, seen, gradients, n_data)
+
+    def _add_inputs(self, layer: Layer, inputs: Tensor) -> None:
+        for rule in layer.rules:
+            names = layer.full_names(rule)
+            if names not in self.totals:
+                self.totals[names] = _Totals(*self._zeros(layer, rule, inputs))
+            totals = self.totals[names]
+            rule.accumulate_inputs(totals.inputs, inputs)
+            totals.rows += rule.count(inputs)
+
+    def _zeros(self, layer: Layer, rule: BlockRule, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Room for both factors, sized by the rows of one data point."""
+        rows = rule.input_rows(inputs[:1])
+        products, blocks, width = rows.shape[0], rows.shape[1], rows.shape[-1]
+        size = sum(layer.module.get_parameter(name).numel() for name in rule.names)
+        n_outputs = size // (products * blocks * width)
+        output_blocks = rule.output_blocks
+        kind = {"dtype": self.accumulation or inputs.dtype, "device": inputs.device}
+        left = torch.zeros(products, blocks, width, width, **kind)
+        right = torch.zeros(products, output_blocks, n_outputs // output_blocks, n_outputs // output_blocks, **kind)
+        return left, right
+
+    def _add_outputs(
+        self, uses: list[LayerUse], seen: list[Tensor], gradients: tuple[Tensor | None, ...], n_data: int
+    ) -> None:
+        for use, inputs, gradient in zip(uses, seen, gradients, strict=True):
+            if gradient is None:  # the outputs do not depend on this use
+                continue
+            for signal in gradient:
+                signal = per_data_point(signal, n_data, use.layer.name, average=False)
+                for rule in use.layer.rules:
+                    accumulate_gram(self.totals[use.layer.full_names(rule)].outputs, rule.output_rows(inputs, signal))
+
+    def blocks(self) -> dict[str, KroneckerBlock]:
+        parameters = dict(self.model.named_parameters())
+        found = {}
+        for names, totals in self.totals.items():
+            mirror(totals.inputs)
+            mirror(totals.outputs)
+            shapes = tuple(tuple(parameters[name].shape) for name in names)
+            found[names[0]] = KroneckerBlock(names, shapes, totals.inputs, totals.outputs, totals.rows)
+        return found
+
+
+def _backpropagate(outputs: Tensor, uses: list[LayerUse], signals: Tensor) -> Iterator[tuple[Tensor | None, ...]]:
+    """Gradients of every use for each signal: tuples of (k, N, ...), k signals at a time."""
+    edges = [use.edge for use in uses]
+    largest = max(use.inputs.nbytes for use in uses)
+    if len(signals) > 1 and largest * len(signals) <= SMALL_SIGNALS:
+        yield torch.autograd.grad(outputs, edges, signals, is_grads_batched=True, allow_unused=True)
+        return
+    for index, signal in enumerate(signals):
+        last = index == len(signals) - 1
+        gradients = torch.autograd.grad(outputs, edges, signal, retain_graph=not last, allow_unused=True)
+        yield tuple(None if gradient is None else gradient[None] for gradient in gradients)

@@ -1,0 +1,190 @@
+"""Which layers of a model have curvature, and what they saw in a forward pass.
+
+``find_layers`` pairs every layer that has trainable parameters with its rules and refuses what it does not know: a parameter is
+never left out silently. ``Capture`` records each use of each layer during a forward pass, its input and the edge of the autograd
+graph at its output, so that any graph works: branches, residual sums, a layer used several times, in-place activations.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
+
+from symlab.errors import ConfigError
+from symlab.kfac.rules import STANDARD_RULES, BlockRule, RuleOptions, Rules
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A module of the model with the rules of its blocks; ``name`` as in model.named_modules()."""
+
+    name: str
+    module: nn.Module
+    rules: tuple[BlockRule, ...]
+
+    def full_names(self, rule: BlockRule) -> tuple[str, ...]:
+        return tuple(f"{self.name}.{name}" if self.name else name for name in rule.names)
+
+
+@dataclass
+class LayerUse:
+    """One call of a layer: its input (N, ...) and where gradients of its output arrive."""
+
+    layer: Layer
+    inputs: Tensor
+    edge: GradientEdge
+    version: int  # of the input's memory, to notice a later change in place
+
+
+def _is_excluded(name: str, exclude: tuple[str, ...]) -> bool:
+    return any(name == prefix or name.startswith(f"{prefix}.") for prefix in exclude)
+
+
+def _factory_for(module: nn.Module, rules: Rules) -> Any:
+    """The layer's own method first, then the given rules, by class; a subclass inherits a rule if it inherits ``forward``."""
+    if hasattr(module, "curvature_rules"):
+        return lambda layer, options: layer.curvature_rules(options)
+    for ancestor in type(module).__mro__:
+        if ancestor in rules and (type(module) is ancestor or type(module).forward is ancestor.forward):
+            return rules[ancestor]
+    return None
+
+
+def find_layers(
+    model: nn.Module, options: RuleOptions, rules: Rules | None = None, exclude: Iterable[str] = ()
+) -> list[Layer]:
+    """Every layer with trainable parameters; ``exclude`` lists modules or parameters, by name, that are left out on purpose."""
+    known = {**STANDARD_RULES, **(rules or {})}
+    exclude = tuple(exclude)
+    _refuse_batch_dependence(model)
+    layers: list[Layer] = []
+    covered: tuple[str, ...] = ()
+    owners: dict[int, str] = {}
+    for name, module in model.named_modules():
+        if _is_excluded(name, covered + exclude):
+            continue
+        factory = _factory_for(module, known)
+        own = dict(module.named_parameters(prefix=name, recurse=factory is not None))
+        own = {key: value for key, value in own.items() if value.requires_grad and not _is_excluded(key, exclude)}
+        for key, parameter in own.items():
+            if id(parameter) in owners:
+                raise ConfigError(
+                    f"{key} and {owners[id(parameter)]} are one tensor in two layers: call one module twice instead, "
+                    "or exclude both"
+                )
+            owners[id(parameter)] = key
+        if not own:
+            continue
+        if factory is None:
+            raise ConfigError(_no_rule(name, module, own))
+        covered += (name,)
+        layers.append(_with_rules(name, module, factory(module, options), own))
+    return layers
+
+
+def _with_rules(name: str, module: nn.Module, rules: list[BlockRule], trainable: dict[str, nn.Parameter]) -> Layer:
+    layer = Layer(name, module, ())
+    kept, seen = [], set()
+    for rule in rules:
+        names = layer.full_names(rule)
+        wanted = [full for full in names if full in trainable]
+        if wanted and len(wanted) < len(names):
+            raise ConfigError(f"{names} form one block, but only {wanted} is trainable: use bias='separate'")
+        if wanted:
+            kept.append(rule)
+            seen.update(wanted)
+    missing = [full for full in trainable if full not in seen]
+    if missing:
+        raise ConfigError(f"the rules of {type(module).__name__} ({name}) say nothing of {', '.join(missing)}")
+    return Layer(name, module, tuple(kept))
+
+
+def _no_rule(name: str, module: nn.Module, own: dict[str, nn.Parameter]) -> str:
+    where = f"layer '{name}'" if name else "the model itself"
+    return (
+        f"{where} ({type(module).__name__}) has trainable parameters ({', '.join(own)}) but no curvature rule: give the class a "
+        f"method curvature_rules(options), pass rules={{{type(module).__name__}: ...}}, freeze them, or leave them out on "
+        f"purpose with exclude=['{next(iter(own))}']"
+    )
+
+
+def _refuse_batch_dependence(model: nn.Module) -> None:
+    for name, module in model.named_modules():
+        if isinstance(module, _BatchNorm) and module.training:
+            raise ConfigError(
+                f"layer '{name}' ({type(module).__name__}) is in training mode: its output depends on the whole batch, so a data "
+                "point has no Jacobian of its own; call model.eval() first"
+            )
+        if isinstance(module, _DropoutNd) and module.training and module.p > 0:
+            raise ConfigError(
+                f"layer '{name}' ({type(module).__name__}) is in training mode: it makes the network random; call model.eval()"
+            )
+
+
+class Capture:
+    """``with Capture(layers) as capture: model(x)`` leaves the uses of all layers in ``capture.uses``, in order."""
+
+    def __init__(self, layers: list[Layer]):
+        self.layers = layers
+        self.uses: list[LayerUse] = []
+
+    def __enter__(self) -> "Capture":
+        self.handles = [layer.module.register_forward_hook(self._hook(layer)) for layer in self.layers]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def _hook(self, layer: Layer) -> Any:
+        def record(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
+            if not isinstance(output, Tensor) or not arguments or not isinstance(arguments[0], Tensor):
+                raise ConfigError(f"layer '{layer.name}' must take one tensor and return one tensor to have a curvature rule")
+            self.uses.append(LayerUse(layer, arguments[0], get_gradient_edge(output), arguments[0]._version))
+
+        return record
+
+    def check_complete(self) -> None:
+        used = {id(use.layer) for use in self.uses}
+        for layer in self.layers:
+            if id(layer) not in used:
+                raise ConfigError(
+                    f"layer '{layer.name}' ({type(layer.module).__name__}) has trainable parameters but was not called in the "
+                    f"forward pass: call the module itself, freeze it, or pass exclude=['{layer.name}']"
+                )
+
+
+def unchanged_inputs(use: LayerUse) -> Tensor:
+    """The input of a use, unless something was written into its memory since."""
+    if use.inputs._version != use.version:
+        raise ConfigError(
+            f"the input of layer '{use.layer.name}' was changed in place after the layer read it: use an out-of-place operation"
+        )
+    return use.inputs
+
+
+def per_data_point(tensor: Tensor, n_data: int, layer: str, average: bool) -> Tensor:
+    """Bring (N S, ...) to (N, ...) where a network sees S copies of each data point (sample by sample: n-major).
+
+    Over the copies KFAC is taken in the reduce setting, LILA Eq. 14: inputs are averaged, output gradients summed.
+    """
+    if len(tensor) == n_data:
+        return tensor
+    if len(tensor) % n_data:
+        raise ConfigError(
+            f"layer '{layer}' sees {len(tensor)} rows for {n_data} data points: the first dimension must be the data points, or "
+            "a whole number of copies of each"
+        )
+    copies = tensor.unflatten(0, (n_data, -1))
+    return copies.mean(1) if average else copies.sum(1)
+
+
+@torch.no_grad()
+def captured_bytes(uses: list[LayerUse]) -> int:
+    return sum(use.inputs.nbytes for use in uses)
