@@ -8,6 +8,7 @@ A smaller output is reached by polyphase pooling (App. F.2), which keeps the equ
 from torch import Tensor, nn
 
 from ella.pooling import PolyphasePool
+from symlab.models.circular import CircularConvolution
 from symlab.models.initialisation import preserve_variance
 
 
@@ -16,9 +17,7 @@ class Convolution(nn.Module):
 
     def __init__(self, channels_in: int, channels_out: int, extent_in: int, extent_out: int, kernel_size: int = 3):
         super().__init__()
-        self.convolution = nn.Conv2d(
-            channels_in, channels_out, kernel_size, padding=kernel_size // 2, padding_mode="circular"
-        )
+        self.convolution = CircularConvolution(channels_in, channels_out, kernel_size)
         preserve_variance(self.convolution)
         self.pool = nn.Identity() if extent_out == extent_in else PolyphasePool()
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call, vmap
 
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.grams import accumulate_gram, mirror
@@ -48,6 +49,9 @@ class KroneckerEstimator:
         self.model, self.likelihood, self.layers = model, likelihood, layers
         self.kind, self.samples = kind, samples
         self.memory_budget, self.accumulation = memory_budget, accumulation
+        # The model computes with these: without gradients of their own, so that no backward pass computes them, and with channels
+        # side by side, in which layout convolutions are fastest. The model itself stays as it is.
+        self.weights = {name: _channels_last(parameter.detach()) for name, parameter in model.named_parameters()}
         self.totals: dict[tuple[str, ...], _Totals] = {}
         self.log_likelihood, self.n_data = 0.0, 0
         self.chunk: int | None = None
@@ -61,10 +65,8 @@ class KroneckerEstimator:
             start += size
 
     def _add_chunk(self, inputs: Tensor, targets: Tensor) -> None:
-        if inputs.dim() == 4:
-            inputs = inputs.contiguous(memory_format=torch.channels_last)
         with Capture(self.layers) as capture, torch.enable_grad():
-            outputs = self.model(inputs)
+            outputs = functional_call(self.model, self.weights, (_channels_last(inputs),))
         capture.check_complete()
         n_data = len(inputs)
         if self.chunk is None:
@@ -123,12 +125,16 @@ class KroneckerEstimator:
         return found
 
 
+def _channels_last(tensor: Tensor) -> Tensor:
+    return tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor
+
+
 def _backpropagate(outputs: Tensor, uses: list[LayerUse], signals: Tensor) -> Iterator[tuple[Tensor | None, ...]]:
     """Gradients of every use for each signal: tuples of (k, N, ...), k signals at a time."""
     edges = [use.edge for use in uses]
     largest = max(use.inputs.nbytes for use in uses)
     if len(signals) > 1 and largest * len(signals) <= SMALL_SIGNALS:
-        yield torch.autograd.grad(outputs, edges, signals, is_grads_batched=True, allow_unused=True)
+        yield vmap(lambda signal: torch.autograd.grad(outputs, edges, signal, retain_graph=True, allow_unused=True))(signals)
         return
     for index, signal in enumerate(signals):
         last = index == len(signals) - 1

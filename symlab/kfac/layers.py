@@ -143,10 +143,13 @@ class Capture:
             handle.remove()
 
     def _hook(self, layer: Layer) -> Any:
-        def record(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
+        def record(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> Tensor:
             if not isinstance(output, Tensor) or not arguments or not isinstance(arguments[0], Tensor):
                 raise ConfigError(f"layer '{layer.name}' must take one tensor and return one tensor to have a curvature rule")
+            if not output.requires_grad:  # nothing before this layer has a gradient: the graph starts here
+                output = output + output.new_zeros((), requires_grad=True)
             self.uses.append(LayerUse(layer, arguments[0], get_gradient_edge(output), arguments[0]._version))
+            return output
 
         return record
 
