@@ -1,0 +1,1 @@
+"""Laplace approximation from curvature blocks: marginal likelihood, prior precisions, posterior and prediction."""
