@@ -64,16 +64,17 @@ class Factor:
         return (self.vectors * self.blocked(values)[..., None, :]) @ self.vectors.mT
 
     def rotate(self, matrix: Tensor) -> Tensor:
-        """V X for X (..., p, n k, m)."""
+        """V X for X (..., p, n k, m), in X's dtype."""
         return self._times(self.vectors, matrix)
 
     def rotate_back(self, matrix: Tensor) -> Tensor:
-        """V^T X for X (..., p, n k, m)."""
+        """V^T X for X (..., p, n k, m), in X's dtype."""
         return self._times(self.vectors.mT, matrix)
 
     def _times(self, vectors: Tensor, matrix: Tensor) -> Tensor:
         blocks = matrix.unflatten(-2, (vectors.shape[-3], vectors.shape[-1]))  # (..., p, n, k, m)
-        return (vectors @ blocks).flatten(-3, -2)
+        # One product over all leading dimensions; a broadcast matmul would copy the vectors for each of them.
+        return torch.einsum("pnjk,...pnkm->...pnjm", vectors.to(matrix.dtype), blocks).flatten(-3, -2)
 
     def blocked(self, values: Tensor) -> Tensor:
         return values.unflatten(-1, (self.matrices.shape[1], self.matrices.shape[2]))

@@ -144,11 +144,14 @@ class Laplace:
 
     @classmethod
     def load(cls, path: str | Path, model: nn.Module, likelihood: Likelihood | None = None) -> "Laplace":
-        """A stored fit on ``model``, whose parameters must have the same names and shapes (their values do not matter)."""
+        """A stored fit on ``model``, whose parameters must have the same names and shapes (their values do not matter).
+
+        ``likelihood`` is needed only if it is one of your own; a regression given here takes the stored noise.
+        """
         device = next(model.parameters()).device
         state = torch.load(path, map_location=device, weights_only=True)
         laplace = cls(**storage.unpack(state, model, likelihood))
         laplace.mean = state["mean"]
-        if likelihood is None and isinstance(laplace.likelihood, Regression):
+        if isinstance(laplace.likelihood, Regression):  # made at the noise of the fit, then moved to the learnt one
             storage.set_log_noise(laplace.likelihood, state["likelihood"]["log_noise"])
         return laplace

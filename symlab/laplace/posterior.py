@@ -68,12 +68,12 @@ class Posterior:
             return functional_call(self.model, dict(self.mean if parameters is None else parameters), (inputs,))
 
     def functional_covariance(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean f(x; theta*) (N, C) and covariance J Sigma J^T (N, C, C) of the linearised outputs, in float64."""
+        """Mean f(x; theta*) (N, C) and covariance J Sigma J^T (N, C, C) of the linearised outputs, as float64."""
         means, covariances = [], []
         for chunk in self._chunks(inputs):
             mean, jacobians = self.jacobians(chunk)
             means.append(mean.double())
-            covariances.append(self._covariance(jacobians))
+            covariances.append(self._covariance(jacobians).double())
         return torch.cat(means), torch.cat(covariances)
 
     def jacobians(self, inputs: Tensor) -> tuple[Tensor, dict[str, Tensor]]:

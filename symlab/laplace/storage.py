@@ -83,7 +83,7 @@ def unpack(state: Mapping[str, Any], model: nn.Module, likelihood: Likelihood | 
         prior.log_precision.copy_(state["prior"]["log_precision"])
     return {
         "model": model,
-        "likelihood": _unpack_likelihood(state["likelihood"]) if likelihood is None else likelihood,
+        "likelihood": _unpack_likelihood(state["likelihood"], likelihood),
         "blocks": blocks,
         "log_likelihood": state["log_likelihood"],
         "n_data": state["n_data"],
@@ -104,13 +104,17 @@ def _pack_likelihood(laplace: "Laplace") -> dict[str, Any]:
     return {"kind": "other"}
 
 
-def _unpack_likelihood(state: Mapping[str, Any]) -> Likelihood:
-    if state["kind"] == "classification":
-        return Classification()
+def _unpack_likelihood(state: Mapping[str, Any], given: Likelihood | None) -> Likelihood:
     if state["kind"] == "regression":
-        likelihood = Regression()
+        likelihood = Regression() if given is None else given
+        if not isinstance(likelihood, Regression):
+            raise ConfigError(f"this fit is of a regression, not of {type(likelihood).__name__}")
         set_log_noise(likelihood, state["fitted_log_noise"])
         return likelihood
+    if given is not None:
+        return given
+    if state["kind"] == "classification":
+        return Classification()
     raise ConfigError("this fit has a likelihood of its own: give it to Laplace.load(path, model, likelihood)")
 
 

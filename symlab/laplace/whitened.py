@@ -88,18 +88,19 @@ class Whitened:
         return self._unwhiten(of_inputs, self.inputs, 2), self._unwhiten(of_outputs, self.outputs, 1)
 
     def apply_inverse(self, matrix: Tensor) -> Tensor:
-        """(s H + Delta)^-1 vec(X) for X (..., p, E, D)."""
+        """(s H + Delta)^-1 vec(X) for X (..., p, E, D), in X's dtype (the Jacobians of a float32 network stay float32)."""
         return self.apply_inverse_root(self.apply_inverse_root_transposed(matrix))
 
     def apply_inverse_root(self, matrix: Tensor) -> Tensor:
         """R vec(X): turns white noise into a draw from N(0, (s H + Delta)^-1)."""
-        scaled = matrix.double() * self._inverse_root_values()
-        return self._rotate(self.outputs.rotate, self.inputs.rotate, scaled) * self.precision.rsqrt()
+        scaled = matrix * self._inverse_root_values().to(matrix.dtype)
+        return self._rotate(self.outputs.rotate, self.inputs.rotate, scaled) * self.precision.rsqrt().to(matrix.dtype)
 
     def apply_inverse_root_transposed(self, matrix: Tensor) -> Tensor:
         """R^T vec(X): |R^T J|^2 is the variance J (s H + Delta)^-1 J^T."""
-        scaled = matrix.double() * self.precision.rsqrt()
-        return self._rotate(self.outputs.rotate_back, self.inputs.rotate_back, scaled) * self._inverse_root_values()
+        scaled = matrix * self.precision.rsqrt().to(matrix.dtype)
+        rotated = self._rotate(self.outputs.rotate_back, self.inputs.rotate_back, scaled)
+        return rotated * self._inverse_root_values().to(matrix.dtype)
 
     def _share(self, function: Callable[[Tensor], Tensor], side: Side | None) -> Tensor:
         if side is None:

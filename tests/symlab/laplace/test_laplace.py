@@ -2,31 +2,13 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch import Tensor, nn
 
 import symlab.kfac
 from symlab.errors import ConfigError
-from symlab.kfac.likelihoods import Classification, Regression
-from symlab.laplace import GaussianPrior, Laplace
-from tests.symlab.laplace.cases import full_block, kfac_blocks, small_network
-
-GENERATOR = torch.Generator().manual_seed(3)
-INPUTS = torch.randn(9, 2, generator=GENERATOR, dtype=torch.float64)
-TARGETS = torch.randn(9, 3, generator=GENERATOR, dtype=torch.float64)
-
-
-def classifier(structure: str = "layer", joint: bool = True) -> Laplace:
-    model, likelihood = small_network(), Classification()
-    value = likelihood.log_likelihood(model(INPUTS), torch.arange(9) % 3).item()
-    return Laplace(
-        model, likelihood, kfac_blocks(model, likelihood, INPUTS, joint), value, 9, GaussianPrior(model, structure)
-    )
-
-
-def regressor(n_outputs: int | None = 3) -> Laplace:
-    model, likelihood = small_network(), Regression(noise=0.5)
-    value = likelihood.log_likelihood(model(INPUTS), TARGETS).item()
-    return Laplace(model, likelihood, full_block(model, likelihood, INPUTS), value, 9, n_outputs=n_outputs)
+from symlab.kfac.likelihoods import Regression
+from symlab.laplace import Laplace
+from tests.symlab.laplace.cases import full_block
+from tests.symlab.laplace.fits import INPUTS, TARGETS, classifier, regressor
 
 
 def test_empirical_bayes_raises_the_marginal_likelihood() -> None:
@@ -74,62 +56,6 @@ def test_prediction_follows_the_prior() -> None:
         laplace.prior.log_precision.fill_(30)
     torch.testing.assert_close(laplace.predict(INPUTS), laplace.model(INPUTS).softmax(-1).detach(), rtol=0, atol=1e-6)
     assert not torch.allclose(wide, laplace.predict(INPUTS), atol=1e-3)
-
-
-@pytest.mark.parametrize("make", [classifier, lambda: classifier("unit", joint=False), regressor, lambda: regressor(None)])
-def test_stored_fits_come_back_bit_by_bit(make, tmp_path) -> None:
-    laplace = make()
-    laplace.optimise_prior(steps=3, learn_noise=laplace.n_outputs is not None)
-    laplace.save(tmp_path / "fit.pt")
-    model = small_network()
-    nn.init.zeros_(model[0].weight)  # theta* is part of the fit
-    loaded = Laplace.load(tmp_path / "fit.pt", model)
-    assert torch.equal(loaded.prior.log_precision, laplace.prior.log_precision)
-    for name, block in laplace.blocks.items():
-        again = loaded.blocks[name]
-        assert (again.names, again.shapes, again.rows) == (block.names, block.shapes, block.rows)
-        assert torch.equal(again.inputs, block.inputs)
-        assert torch.equal(again.outputs, block.outputs)
-    assert torch.equal(loaded.log_marginal_likelihood(), laplace.log_marginal_likelihood())
-    assert loaded.effective_parameters() == laplace.effective_parameters()
-    first, second = (fit.predict(INPUTS) for fit in (laplace, loaded))
-    for have, want in zip(values_of(second), values_of(first), strict=True):
-        assert torch.equal(have, want)
-    assert not loaded.model[0].weight.any()
-
-
-def values_of(prediction) -> list[Tensor]:
-    return [prediction] if isinstance(prediction, Tensor) else [prediction.mean, prediction.variance]
-
-
-def test_a_model_that_does_not_fit_is_refused_by_name(tmp_path) -> None:
-    classifier().save(tmp_path / "fit.pt")
-    with pytest.raises(ConfigError, match=r"2\.weight has shape \(4, 4\) instead of \(3, 4\); 2\.bias has shape \(4,\)"):
-        Laplace.load(tmp_path / "fit.pt", small_network(n_outputs=4))
-    with pytest.raises(ConfigError, match=r"0\.bias is missing"):
-        Laplace.load(tmp_path / "fit.pt", nn.Sequential(nn.Linear(2, 4, bias=False), nn.Tanh(), nn.Linear(4, 3)))
-    fit = classifier()
-    with pytest.raises(ConfigError, match=r"does not fit the curvature: 2\.weight"):
-        Laplace(small_network(n_outputs=4), fit.likelihood, fit.blocks, fit.log_likelihood, 9)
-
-
-def test_files_of_other_versions_and_foreign_likelihoods(tmp_path) -> None:
-    class Own(Classification):
-        """Only structurally a likelihood."""
-
-    class Foreign:
-        hessian = Classification.hessian
-
-    model = small_network()
-    blocks = kfac_blocks(model, Classification(), INPUTS, joint=True)
-    Laplace(model, Foreign(), blocks, -4.0, 9).save(tmp_path / "fit.pt")
-    with pytest.raises(ConfigError, match="has a likelihood of its own"):
-        Laplace.load(tmp_path / "fit.pt", model)
-    own = Own()
-    assert Laplace.load(tmp_path / "fit.pt", model, own).likelihood is own
-    torch.save({"version": 99}, tmp_path / "other.pt")
-    with pytest.raises(ConfigError, match="version 99 cannot be read"):
-        Laplace.load(tmp_path / "other.pt", model)
 
 
 def test_noise_without_the_number_of_outputs_is_refused() -> None:
