@@ -1,0 +1,80 @@
+"""One side of a Kronecker product and its eigendecomposition, taken once and kept block-diagonal.
+
+    M_i = blockdiag(M_i1 .. M_in),   M_ij = V_ij diag(values_ij) V_ij^T,     i = 1..p
+
+    matrices (p, n, k, k)    p products, n diagonal blocks of size k x k, symmetric and positive semi-definite
+    values   (p, n k)        in the order of the blocks, clamped at 0: rounding makes some of a rank-deficient sum negative
+    vectors  (p, n, k, k)    columns
+
+Values alone cost a third of a decomposition, so vectors wait until they are asked for. All algebra is float64; the
+matrices are kept as they came.
+"""
+
+import torch
+from torch import Tensor
+
+
+class Factor:
+    def __init__(self, matrices: Tensor, vectors: bool = False):
+        self.matrices = matrices.detach()
+        self._values: Tensor | None = None
+        self._vectors: Tensor | None = None
+        if vectors:
+            self._decompose()
+
+    @property
+    def size(self) -> int:
+        return self.matrices.shape[1] * self.matrices.shape[2]
+
+    @property
+    def values(self) -> Tensor:
+        if self._values is None:
+            matrices = self.matrices.double()
+            # A million 1 x 1 matrices of a diagonal block are a million calls to a solver.
+            values = matrices if matrices.shape[-1] == 1 else torch.linalg.eigvalsh(matrices)
+            self._values = values.reshape(len(values), -1).clamp(min=0)
+        return self._values
+
+    @property
+    def vectors(self) -> Tensor:
+        if self._vectors is None:
+            self._decompose()
+        assert self._vectors is not None
+        return self._vectors
+
+    def _decompose(self) -> None:
+        if self.matrices.shape[-1] == 1:
+            self._vectors = torch.ones_like(self.matrices, dtype=torch.float64)
+            return
+        values, self._vectors = torch.linalg.eigh(self.matrices.double())
+        if self._values is None:  # values seen before stay as they were, to the last bit
+            self._values = values.flatten(1).clamp(min=0)
+
+    def rescaled(self, precision: Tensor) -> "Factor":
+        """Delta^-1/2 M Delta^-1/2 with Delta = diag(precision), (p, n k) or (1, n k)."""
+        root = self.blocked(precision.double().rsqrt())
+        return Factor(root[..., :, None] * self.matrices.double() * root[..., None, :], vectors=True)
+
+    def diagonal_of(self, values: Tensor) -> Tensor:
+        """The diagonal of V diag(values) V^T, (p, n k) -> (p, n k)."""
+        return (self.vectors.square() @ self.blocked(values)[..., None]).flatten(1)
+
+    def matrix_of(self, values: Tensor) -> Tensor:
+        """V diag(values) V^T, (p, n k) -> (p, n, k, k)."""
+        return (self.vectors * self.blocked(values)[..., None, :]) @ self.vectors.mT
+
+    def rotate(self, matrix: Tensor) -> Tensor:
+        """V X for X (..., p, n k, m), in X's dtype."""
+        return self._times(self.vectors, matrix)
+
+    def rotate_back(self, matrix: Tensor) -> Tensor:
+        """V^T X for X (..., p, n k, m), in X's dtype."""
+        return self._times(self.vectors.mT, matrix)
+
+    def _times(self, vectors: Tensor, matrix: Tensor) -> Tensor:
+        blocks = matrix.unflatten(-2, (vectors.shape[-3], vectors.shape[-1]))  # (..., p, n, k, m)
+        # One product over all leading dimensions; a broadcast matmul would copy the vectors for each of them.
+        return torch.einsum("pnjk,...pnkm->...pnjm", vectors.to(matrix.dtype), blocks).flatten(-3, -2)
+
+    def blocked(self, values: Tensor) -> Tensor:
+        return values.unflatten(-1, (self.matrices.shape[1], self.matrices.shape[2]))
