@@ -47,7 +47,7 @@ class DenseEstimator:
         shape = (self.size, self.size) if full else (self.size,)
         self.total = torch.zeros(shape, dtype=accumulation or first.dtype, device=first.device)
         self.memory_budget = memory_budget
-        self.log_likelihood, self.n_data = 0.0, 0
+        self.log_likelihood, self.n_data, self.n_outputs = 0.0, 0, 0
 
     def add(self, inputs: Tensor, targets: Tensor) -> None:
         with torch.no_grad():
@@ -60,24 +60,14 @@ class DenseEstimator:
 
     def _signal_gradients(self, inputs: Tensor, targets: Tensor) -> Iterator[Tensor]:
         """(M, P) at a time: the gradients of all signals of a few data points."""
-        frozen = {name: value.detach() for name, value in self.model.named_parameters() if name not in self.parameters}
-        buffers = dict(self.model.named_buffers())
-
-        def outputs_of(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
-            return functional_call(self.model, {**frozen, **buffers, **parameters}, (x[None],))[0]
-
-        def gradients(x: Tensor, signals: Tensor) -> Tensor:
-            _, pullback = vjp(lambda parameters: outputs_of(parameters, x), self.parameters)
-            (stacked,) = vmap(pullback)(signals)
-            return torch.cat([stacked[name].flatten(1) for name in self.parameters], 1)
-
         outputs = self.model(inputs)
         self.log_likelihood += self.likelihood.log_likelihood(outputs, targets).item()
         self.n_data += len(inputs)
+        self.n_outputs = outputs.shape[1]
         signals = backward_signals(self.kind, self.likelihood, outputs, targets, self.samples).transpose(0, 1)
         chunk = max(1, int(self.memory_budget / (4 * signals.shape[1] * self.size * outputs.element_size())))
         for some_inputs, some_signals in zip(inputs.split(chunk), signals.split(chunk), strict=True):
-            yield vmap(gradients)(some_inputs, some_signals).flatten(0, 1)
+            yield signal_gradients(self.model, self.parameters, some_inputs, some_signals, detach=True)
 
     def blocks(self) -> dict[str, KroneckerBlock]:
         shapes = {name: tuple(parameter.shape) for name, parameter in self.parameters.items()}
@@ -92,6 +82,29 @@ class DenseEstimator:
             diagonal = part.reshape(-1, 1, 1, 1)
             found[name] = KroneckerBlock((name,), (shape,), torch.ones_like(diagonal), diagonal, 1.0)
         return found
+
+
+def signal_gradients(
+    model: nn.Module, parameters: dict[str, Tensor], inputs: Tensor, signals: Tensor, detach: bool
+) -> Tensor:
+    """Gradients of <signal, outputs> in the flattened ``parameters``: signals (N, K, C) -> (N K, P).
+
+    ``detach`` cuts them off from whatever else the model depends on; otherwise they are differentiable in it.
+    """
+    others = {
+        name: value.detach() if detach else value for name, value in model.named_parameters() if name not in parameters
+    }
+    fixed = {**others, **dict(model.named_buffers())}
+
+    def gradients(x: Tensor, of_point: Tensor) -> Tensor:
+        def outputs_of(chosen: dict[str, Tensor]) -> Tensor:
+            return functional_call(model, {**fixed, **chosen}, (x[None],))[0]
+
+        _, pullback = vjp(outputs_of, parameters)
+        (stacked,) = vmap(pullback)(of_point)
+        return torch.cat([stacked[name].flatten(1) for name in parameters], 1)
+
+    return vmap(gradients)(inputs, signals).flatten(0, 1)
 
 
 def trainable_names(model: nn.Module, exclude: Iterable[str]) -> list[str]:

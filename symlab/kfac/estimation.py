@@ -12,7 +12,8 @@ from symlab.errors import ConfigError
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.dense import DenseEstimator, trainable_names
 from symlab.kfac.kronecker import KroneckerEstimator
-from symlab.kfac.layers import find_layers
+from symlab.kfac.differentiable import FactorGradients, GraphPass
+from symlab.kfac.layers import Layer, find_layers, refuse_batch_dependence
 from symlab.kfac.likelihoods import Likelihood
 from symlab.kfac.rules import RuleOptions, Rules
 from symlab.kfac.rules.base import BiasBlock, Sharing
@@ -25,11 +26,12 @@ MEMORY_BUDGET = 2**27  # bytes for activations and gradients of the data points 
 
 @dataclass
 class Curvature:
-    """Blocks by their first parameter's name, the log likelihood of the same data, and how many data points there were."""
+    """Blocks by their first parameter's name; the log likelihood, number and number of outputs (C) of the same data points."""
 
     blocks: dict[str, KroneckerBlock]
     log_likelihood: float
     n_data: int
+    n_outputs: int
 
 
 def estimate(
@@ -60,30 +62,67 @@ def estimate(
     The model is left as it is: same mode, same gradients.
     """
     require_likelihood(likelihood)
+    layers, names = _choose(model, structure, sharing, bias, exclude, rules)
     estimator: KroneckerEstimator | DenseEstimator
-    if structure == "kfac":
-        layers = find_layers(model, RuleOptions(sharing, bias), rules, exclude)
-        if not layers:
-            raise ConfigError("the model has no trainable parameters left: nothing has curvature")
+    if layers is not None:
         estimator = KroneckerEstimator(model, likelihood, layers, kind, samples, memory_budget, accumulation)
-    elif structure in ("diagonal", "full"):
-        find_layers(model, RuleOptions(), {nn.Module: lambda *_: []}, trainable_names(model, ()))  # refuse batch dependence
-        names = trainable_names(model, exclude)
+    else:
         full = structure == "full"
         estimator = DenseEstimator(model, likelihood, names, full, kind, samples, memory_budget, accumulation)
-    else:
-        raise ConfigError(f"structure={structure!r} is unknown: choose kfac, diagonal or full")
     for inputs, targets in batches:
         estimator.add(inputs, targets)
     if estimator.n_data == 0:
         raise ConfigError("there were no batches: curvature needs data (an iterator that was used up?)")
-    return Curvature(estimator.blocks(), estimator.log_likelihood, estimator.n_data)
+    return Curvature(estimator.blocks(), estimator.log_likelihood, estimator.n_data, estimator.n_outputs)
+
+
+def graph_pass(
+    model: nn.Module,
+    likelihood: Likelihood,
+    gradients: FactorGradients,
+    *,
+    structure: Structure = "kfac",
+    kind: Kind = "ggn",
+    samples: int = 1,
+    sharing: Sharing = "expand",
+    bias: BiasBlock = "separate",
+    exclude: Iterable[str] = (),
+    rules: Rules | None = None,
+    memory_budget: int = MEMORY_BUDGET,
+) -> GraphPass:
+    """The second pass of a hyperparameter gradient (``symlab.kfac.differentiable``); options as in ``estimate``."""
+    layers, names = _choose(model, structure, sharing, bias, exclude, rules)
+    return GraphPass(model, likelihood, gradients, kind, samples, memory_budget, layers, names)
+
+
+def _choose(
+    model: nn.Module,
+    structure: Structure,
+    sharing: Sharing,
+    bias: BiasBlock,
+    exclude: Iterable[str],
+    rules: Rules | None,
+) -> tuple[list[Layer] | None, list[str]]:
+    """The layers with rules (for Kronecker factors only) and the names of the parameters that have curvature."""
+    exclude = tuple(exclude)
+    refuse_batch_dependence(model)
+    if structure not in ("kfac", "diagonal", "full"):
+        raise ConfigError(f"structure={structure!r} is unknown: choose kfac, diagonal or full")
+    names = trainable_names(model, exclude)
+    if not names:
+        raise ConfigError("the model has no trainable parameters left: nothing has curvature")
+    if structure != "kfac":
+        return None, names
+    layers = find_layers(model, RuleOptions(sharing, bias), rules, exclude)
+    return layers, [name for layer in layers for rule in layer.rules for name in layer.full_names(rule)]
 
 
 def require_likelihood(candidate: Any) -> None:
     """Refuse losses: a Laplace approximation needs the negative log of a probability, summed over data points."""
     if isinstance(candidate, nn.modules.loss._Loss) or not hasattr(candidate, "hessian_root"):
-        name = candidate.__name__ if inspect.isfunction(candidate) or inspect.isclass(candidate) else type(candidate).__name__
+        name = (
+            candidate.__name__ if inspect.isfunction(candidate) or inspect.isclass(candidate) else type(candidate).__name__
+        )
         instead = {
             "CrossEntropyLoss": "Classification()",
             "cross_entropy": "Classification()",
@@ -91,6 +130,3 @@ def require_likelihood(candidate: Any) -> None:
             "mse_loss": "Regression(noise=...)",
         }.get(name, "Classification() or Regression(noise=...), or a class with the methods of symlab.kfac.Likelihood")
         raise ConfigError(f"{name} is a loss, not a likelihood p(y | f): use {instead}")
-
-
-

@@ -51,9 +51,9 @@ class KroneckerEstimator:
         self.memory_budget, self.accumulation = memory_budget, accumulation
         # The model computes with these: without gradients of their own, so that no backward pass computes them, and with channels
         # side by side, in which layout convolutions are fastest. The model itself stays as it is.
-        self.weights = {name: _channels_last(parameter.detach()) for name, parameter in model.named_parameters()}
+        self.weights = {name: channels_last(parameter.detach()) for name, parameter in model.named_parameters()}
         self.totals: dict[tuple[str, ...], _Totals] = {}
-        self.log_likelihood, self.n_data = 0.0, 0
+        self.log_likelihood, self.n_data, self.n_outputs = 0.0, 0, 0
         self.chunk: int | None = None
 
     def add(self, inputs: Tensor, targets: Tensor) -> None:
@@ -66,14 +66,14 @@ class KroneckerEstimator:
 
     def _add_chunk(self, inputs: Tensor, targets: Tensor) -> None:
         with Capture(self.layers) as capture, torch.enable_grad():
-            outputs = functional_call(self.model, self.weights, (_channels_last(inputs),))
+            outputs = functional_call(self.model, self.weights, (channels_last(inputs),))
         capture.check_complete()
         n_data = len(inputs)
         if self.chunk is None:
             self.chunk = max(1, int(self.memory_budget / (GRAPH_OVERHEAD * captured_bytes(capture.uses) / n_data)))
         with torch.no_grad():
             self.log_likelihood += self.likelihood.log_likelihood(outputs, targets).item()
-            self.n_data += n_data
+            self.n_data, self.n_outputs = self.n_data + n_data, outputs.shape[1]
             seen = [per_data_point(unchanged_inputs(use), n_data, use.layer.name, average=True) for use in capture.uses]
             for use, layer_inputs in zip(capture.uses, seen, strict=True):
                 self._add_inputs(use.layer, layer_inputs)
@@ -125,7 +125,7 @@ class KroneckerEstimator:
         return found
 
 
-def _channels_last(tensor: Tensor) -> Tensor:
+def channels_last(tensor: Tensor) -> Tensor:
     return tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor
 
 

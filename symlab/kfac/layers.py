@@ -62,7 +62,6 @@ def find_layers(
     """Every layer with trainable parameters; ``exclude`` lists modules or parameters, by name, that are left out on purpose."""
     known = {**STANDARD_RULES, **(rules or {})}
     exclude = tuple(exclude)
-    _refuse_batch_dependence(model)
     layers: list[Layer] = []
     covered: tuple[str, ...] = ()
     owners: dict[int, str] = {}
@@ -114,7 +113,7 @@ def _no_rule(name: str, module: nn.Module, own: dict[str, nn.Parameter]) -> str:
     )
 
 
-def _refuse_batch_dependence(model: nn.Module) -> None:
+def refuse_batch_dependence(model: nn.Module) -> None:
     for name, module in model.named_modules():
         if isinstance(module, _BatchNorm) and module.training:
             raise ConfigError(
@@ -145,7 +144,9 @@ class Capture:
     def _hook(self, layer: Layer) -> Any:
         def record(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> Tensor:
             if not isinstance(output, Tensor) or not arguments or not isinstance(arguments[0], Tensor):
-                raise ConfigError(f"layer '{layer.name}' must take one tensor and return one tensor to have a curvature rule")
+                raise ConfigError(
+                    f"layer '{layer.name}' must take one tensor and return one tensor to have a curvature rule"
+                )
             if not output.requires_grad:  # nothing before this layer has a gradient: the graph starts here
                 output = output + output.new_zeros((), requires_grad=True)
             self.uses.append(LayerUse(layer, arguments[0], get_gradient_edge(output), arguments[0]._version))

@@ -1,8 +1,8 @@
 """Backward signals: the vectors v_k whose backpropagation gives the curvature, sum_k v_k v_k^T = Lambda (or its estimate).
 
-    ggn         the columns of a root of Lambda(f): exact, K = C - 1 for classification
-    mc          k samples y ~ p(y | f): v = d log p(y | f)/df / sqrt(k), the Monte-Carlo Fisher matrix, whose mean is the GGN
-    empirical   the data's own labels: v = d log p(y | f)/df, K = 1
+ggn         the columns of a root of Lambda(f): exact, K = C - 1 for classification
+mc          k samples y ~ p(y | f): v = d log p(y | f)/df / sqrt(k), the Monte-Carlo Fisher matrix, whose mean is the GGN
+empirical   the data's own labels: v = d log p(y | f)/df, K = 1
 """
 
 from typing import Literal

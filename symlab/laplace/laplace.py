@@ -10,7 +10,7 @@ The parts live in ``spectrum`` (Kronecker algebra), ``prior``, ``marginal_likeli
 copy of theta*, so training the model further does not change it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -18,10 +18,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from symlab import kfac
 from symlab.errors import ConfigError
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.likelihoods import Likelihood, Regression
 from symlab.laplace import predictive, storage
+from symlab.laplace.hypergradient import hyperparameter_gradient
 from symlab.laplace.marginal_likelihood import (
     DataFit,
     GaussianDataFit,
@@ -64,6 +66,7 @@ class Laplace:
         if isinstance(likelihood, Regression) and n_outputs is not None:
             self.data_fit = GaussianDataFit.from_log_likelihood(likelihood, self.log_likelihood, n_data * n_outputs)
         self.spectra = [Spectrum(block) for block in self.blocks.values()]
+        self.fit_options: dict[str, Any] | None = None
         self._posterior: tuple[Tensor, Posterior] | None = None
 
     @classmethod
@@ -78,12 +81,13 @@ class Laplace:
         **options: Any,
     ) -> "Laplace":
         """One pass over ``batches`` with the model at theta*; ``options`` go to ``symlab.kfac.estimate``."""
-        from symlab import kfac  # the estimation is not needed to load, tune or predict
-
-        estimate = kfac.estimate(model, likelihood, batches, structure=structure, kind=kind, **options)
+        options = {"structure": structure, "kind": kind, **options}
+        found = kfac.estimate(model, likelihood, batches, **options)
         # The empirical Fisher goes with 1/sigma^4, so the noise cannot be learnt from one fit of it.
-        n_outputs = None if kind == "empirical" else getattr(estimate, "n_outputs", None)
-        return cls(model, likelihood, estimate.blocks, estimate.log_likelihood, estimate.n_data, prior, n_outputs)
+        n_outputs = None if kind == "empirical" else found.n_outputs
+        laplace = cls(model, likelihood, found.blocks, found.log_likelihood, found.n_data, prior, n_outputs)
+        laplace.fit_options = options
+        return laplace
 
     @cached_property
     def objective(self) -> LogMarginalLikelihood:
@@ -106,6 +110,17 @@ class Laplace:
                 "learn_noise: give n_outputs to Laplace(...); with the empirical Fisher the noise cannot be learnt"
             )
         return optimise_prior(self.objective, steps, learning_rate, learn_noise, optimizer)
+
+    def hyperparameter_gradient(self, batches: Iterable[Any], hyperparameters: Sequence[Tensor]) -> list[Tensor]:
+        """d log p(D | eta) / d eta for anything the function depends on besides its weights (LILA Eqs. 9 and 16).
+
+        ``batches`` may be all data (exact) or a part of them (scaled up to the data of the fit).
+        """
+        if self.fit_options is None:
+            raise ConfigError(
+                "hyperparameter_gradient needs a fit made by Laplace.fit, which knows how its curvature was taken"
+            )
+        return hyperparameter_gradient(self, self.fit_options, batches, hyperparameters)
 
     def effective_parameters(self) -> dict[str, float]:
         """How many of each parameter tensor's entries the data decide, between 0 and its size (ELLA App. D.2)."""

@@ -27,7 +27,11 @@ class ChannelScale(ExactBlock):
         return nn.functional.batch_norm(inputs, module.running_mean, module.running_var, eps=module.eps)
 
     def gradient_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
-        return (self.normalised(inputs) * gradients).flatten(2).sum(2) if inputs.dim() > 2 else self.normalised(inputs) * gradients
+        return (
+            (self.normalised(inputs) * gradients).flatten(2).sum(2)
+            if inputs.dim() > 2
+            else self.normalised(inputs) * gradients
+        )
 
 
 class ChannelShift(ExactBlock):

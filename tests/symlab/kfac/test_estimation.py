@@ -153,9 +153,7 @@ def test_monte_carlo_fisher_converges_to_the_ggn(structure):
         sampled = estimate(
             model, Classification(), [(inputs, targets)], structure=structure, kind="mc", samples=samples
         ).blocks
-        errors.append(
-            max(((sampled[k].dense() - exact[k].dense()).norm() / exact[k].dense().norm()).item() for k in exact)
-        )
+        errors.append(max(((sampled[k].dense() - exact[k].dense()).norm() / exact[k].dense().norm()).item() for k in exact))
     assert errors[1] < 0.05
     assert errors[1] < errors[0] / 3  # 100 times the samples: a tenth of the error in expectation
 
@@ -212,7 +210,10 @@ def test_an_unknown_layer_is_named_with_the_ways_out():
     model, (inputs, targets) = nn.Sequential(small(3, 4), Unknown()), data(3)
     with pytest.raises(ConfigError, match=r"layer '1' \(Unknown\).*1\.scale.*curvature_rules.*exclude=\['1\.scale'\]"):
         estimate(model, Classification(), [(inputs, targets)])
-    assert set(estimate(model, Classification(), [(inputs, targets)], exclude=["1.scale"]).blocks) == {"0.0.weight", "0.0.bias"}
+    assert set(estimate(model, Classification(), [(inputs, targets)], exclude=["1.scale"]).blocks) == {
+        "0.0.weight",
+        "0.0.bias",
+    }
     model[1].scale.requires_grad_(False)
     assert len(estimate(model, Classification(), [(inputs, targets)]).blocks) == 2
 

@@ -9,7 +9,10 @@ from tests.oracles import output_hessian
 
 CASES = {
     "classification": (Classification(), torch.tensor([0, 2, 1])),
-    "regression": (Regression(noise=0.6), torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))),
+    "regression": (
+        Regression(noise=0.6),
+        torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)),
+    ),
 }
 OUTPUTS = 2 * torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
@@ -17,7 +20,9 @@ OUTPUTS = 2 * torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator()
 @pytest.mark.parametrize("case", CASES)
 def test_hessian_is_the_second_derivative(case):
     likelihood, targets = CASES[case]
-    torch.testing.assert_close(likelihood.hessian(OUTPUTS), output_hessian(likelihood, OUTPUTS, targets), rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(
+        likelihood.hessian(OUTPUTS), output_hessian(likelihood, OUTPUTS, targets), rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
