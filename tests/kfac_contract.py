@@ -1,4 +1,5 @@
-"""What a curvature rule of a layer must satisfy; a new layer's test class inherits ``RuleContract`` and says how to build one."""
+"""What a curvature rule of a layer must satisfy; a new layer's test class inherits ``RuleContract`` and says how to build
+one."""
 
 import torch
 from torch import Tensor, nn

@@ -38,7 +38,8 @@ def output_hessian(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> 
 
 
 def layer_rows(layer: nn.Module, inputs: Tensor, positions: Callable[[Tensor], Tensor]) -> Tensor:
-    """What one matrix row of the layer's weight is multiplied with at every position, (N, T, D): d y[n, t, o] / d W[o], for o = 0.
+    """What one matrix row of the layer's weight is multiplied with at every position, (N, T, D): d y[n, t, o] / d W[o],
+    for o = 0.
 
     ``positions`` brings the layer's output to (N, T, E). Found by differentiation, so independent of how patches are taken.
     """

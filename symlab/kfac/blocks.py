@@ -10,9 +10,9 @@ where A_i = sum a a^T over layer inputs and G_i = sum g Lambda g^T over output g
     inputs   (p, a, d, d)    p products, a diagonal blocks of size d x d;    D = a d inputs
     outputs  (p, b, e, e)    p products, b diagonal blocks of size e x e;    E = b e outputs
 
-The block's parameters, flattened and joined in the order of ``names``, are p matrices (E, D) in row-major order; a bias taken
-jointly with its weight is the last column. ``rows`` counts the terms of each sum (data points times shared positions), so
-that blocks of different parts of the data add up: inputs, outputs and rows are all plain sums.
+The block's parameters, flattened and joined in the order of ``names``, are p matrices (E, D) in row-major order; a bias
+taken jointly with its weight is the last column. ``rows`` counts the terms of each sum (data points times shared
+positions), so that blocks of different parts of the data add up: inputs, outputs and rows are all plain sums.
 
 All structures have this form:
     KFAC       p = groups of a convolution, a and b > 1 where a factor is block-diagonal

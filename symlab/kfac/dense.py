@@ -1,6 +1,7 @@
 """Structures without rules: the diagonal of the GGN and the whole matrix, exact for any differentiable network.
 
-Both need the Jacobians of single data points, (K, P) each, which torch.func computes chunk by chunk; only their sums are kept.
+Both need the Jacobians of single data points, (K, P) each, which torch.func computes chunk by chunk; only their sums are
+kept.
 
     diagonal   h = sum_n sum_k J_n[k]^2       (J_n: gradients of the signals, K x P)
     full       H = sum_n J_n^T J_n            for small networks, and as the oracle of everything else
@@ -40,8 +41,8 @@ class DenseEstimator:
         self.size = sum(parameter.numel() for parameter in self.parameters.values())
         if full and self.size > LARGEST_FULL:
             raise ConfigError(
-                f"structure='full' would keep a matrix of {self.size} x {self.size}: use structure='kfac' or 'diagonal' beyond "
-                f"{LARGEST_FULL} parameters"
+                f"structure='full' would keep a matrix of {self.size} x {self.size}: use structure='kfac' or 'diagonal' "
+                f"beyond {LARGEST_FULL} parameters"
             )
         first = next(iter(self.parameters.values()))
         shape = (self.size, self.size) if full else (self.size,)
@@ -100,7 +101,7 @@ def signal_gradients(
         def outputs_of(chosen: dict[str, Tensor]) -> Tensor:
             return functional_call(model, {**fixed, **chosen}, (x[None],))[0]
 
-        _, pullback = vjp(outputs_of, parameters)
+        pullback = vjp(outputs_of, parameters)[1]
         (stacked,) = vmap(pullback)(of_point)
         return torch.cat([stacked[name].flatten(1) for name in parameters], 1)
 

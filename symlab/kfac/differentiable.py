@@ -1,11 +1,13 @@
 """Curvature with a graph: how the factors of a few data points move with whatever else the function depends on.
 
-Differentiating log det H through a whole pass would keep the graph of the whole data set. Its derivative, however, is linear in the
-data points (LILA Eq. 16): with fixed matrices P_A = d log det/dA and P_G = d log det/dG, found in a first pass without a graph,
+Differentiating log det H through a whole pass would keep the graph of the whole data set. Its derivative, however, is
+linear in the data points (LILA Eq. 16): with fixed matrices P_A = d log det/dA and P_G = d log det/dG, found in a first
+pass without a graph,
 
     d log det (H + Delta) / d eta = sum over chunks of d/d eta ( <P_A, A_chunk(eta)> + <P_G, G_chunk(eta)> ).
 
-``chunks`` yields these scalars chunk by chunk, each with the graph of its chunk alone: memory is set by the chunk, not by the data.
+``chunks`` yields these scalars chunk by chunk, each with the graph of its chunk alone: memory is set by the chunk, not by
+the data.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +31,8 @@ FactorGradients = Mapping[
 
 @dataclass(frozen=True)
 class Chunk:
-    """Of ``n_data`` data points: their log likelihood and the product of their factors with the given gradients, with graphs."""
+    """Of ``n_data`` data points: their log likelihood and the product of their factors with the given gradients, with
+    graphs."""
 
     log_likelihood: Tensor
     product: Tensor
@@ -38,7 +41,8 @@ class Chunk:
 
 @dataclass(frozen=True)
 class GraphPass:
-    """What all chunks share. ``layers`` for Kronecker factors; for dense structures None, with ``names`` of the parameters."""
+    """What all chunks share. ``layers`` for Kronecker factors; for dense structures None, with ``names`` of the
+    parameters."""
 
     model: nn.Module
     likelihood: Likelihood

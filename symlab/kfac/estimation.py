@@ -11,8 +11,8 @@ from torch import nn
 from symlab.errors import ConfigError
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.dense import DenseEstimator, trainable_names
-from symlab.kfac.kronecker import KroneckerEstimator
 from symlab.kfac.differentiable import FactorGradients, GraphPass
+from symlab.kfac.kronecker import KroneckerEstimator
 from symlab.kfac.layers import Layer, find_layers, refuse_batch_dependence
 from symlab.kfac.likelihoods import Likelihood
 from symlab.kfac.rules import RuleOptions, Rules
@@ -26,7 +26,8 @@ MEMORY_BUDGET = 2**27  # bytes for activations and gradients of the data points 
 
 @dataclass
 class Curvature:
-    """Blocks by their first parameter's name; the log likelihood, number and number of outputs (C) of the same data points."""
+    """Blocks by their first parameter's name; the log likelihood, number and number of outputs (C) of the same data
+    points."""
 
     blocks: dict[str, KroneckerBlock]
     log_likelihood: float

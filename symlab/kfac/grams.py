@@ -1,13 +1,15 @@
 """Sums of outer products, the bulk of the arithmetic of a fit.
 
-Rows come as (p, b, Q, R, d): for each of p products and b diagonal blocks, Q stacks of R rows (the stacks exist so that a feature
-map in its usual layout need not be copied). Their Gram matrices are
+Rows come as (p, b, Q, R, d): for each of p products and b diagonal blocks, Q stacks of R rows (the stacks exist so that a
+feature map in its usual layout need not be copied). Their Gram matrices are
 
     gram(rows)[i, j] = sum_q rows[i, j, q]^T rows[i, j, q],      (p, b, d, d).
 
-A Gram matrix is symmetric, so ``accumulate_gram`` computes the blocks on and above its diagonal only and ``mirror`` copies them
-below at the end of the pass: with blocks of a quarter of the width, 10 of 16 block products are left.
+A Gram matrix is symmetric, so ``accumulate_gram`` computes the blocks on and above its diagonal only and ``mirror`` copies
+them below at the end of the pass: with blocks of a quarter of the width, 10 of 16 block products are left.
 """
+
+import itertools
 
 from torch import Tensor
 
@@ -34,7 +36,7 @@ def accumulate_gram(total: Tensor, rows: Tensor) -> None:
         matrix, target = rows[0, 0, 0], total[0, 0]
         count = max(1, width // SMALLEST_BLOCK)
         edges = [width * block // count for block in range(count + 1)]
-        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        for start, stop in itertools.pairwise(edges):
             _add_product(target[start:stop, start:], matrix[:, start:stop].mT, matrix[:, start:])
 
 

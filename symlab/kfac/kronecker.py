@@ -1,9 +1,10 @@
 """One pass over the data: the Kronecker factors of every block.
 
-For each chunk of data points: a forward pass in which every layer's inputs are recorded, the input factors, then one backward pass
-per signal and the output factors. Nothing is kept but the factors and one chunk's activations. Chunks are as large as the memory
-budget allows; within a chunk all signals are backpropagated at once where they are small (many signals, little arithmetic: calls
-would dominate), one after the other otherwise.
+For each chunk of data points: a forward pass in which every layer's inputs are recorded, the input factors, then one
+backward pass per signal and the output factors. Nothing is kept but the factors and one chunk's activations. Chunks are as
+large as the memory budget allows; within a chunk all signals are backpropagated at once where they are small (many
+signals, little
+arithmetic: calls would dominate), one after the other otherwise.
 """
 
 from collections.abc import Iterator
@@ -49,8 +50,8 @@ class KroneckerEstimator:
         self.model, self.likelihood, self.layers = model, likelihood, layers
         self.kind, self.samples = kind, samples
         self.memory_budget, self.accumulation = memory_budget, accumulation
-        # The model computes with these: without gradients of their own, so that no backward pass computes them, and with channels
-        # side by side, in which layout convolutions are fastest. The model itself stays as it is.
+        # The model computes with these: without gradients of their own, so that no backward pass computes them, and with
+        # channels side by side, in which layout convolutions are fastest. The model itself stays as it is.
         self.weights = {name: channels_last(parameter.detach()) for name, parameter in model.named_parameters()}
         self.totals: dict[tuple[str, ...], _Totals] = {}
         self.log_likelihood, self.n_data, self.n_outputs = 0.0, 0, 0
@@ -98,9 +99,10 @@ class KroneckerEstimator:
         size = sum(layer.module.get_parameter(name).numel() for name in rule.names)
         n_outputs = size // (products * blocks * width)
         output_blocks = rule.output_blocks
-        kind = {"dtype": self.accumulation or inputs.dtype, "device": inputs.device}
-        left = torch.zeros(products, blocks, width, width, **kind)
-        right = torch.zeros(products, output_blocks, n_outputs // output_blocks, n_outputs // output_blocks, **kind)
+        dtype, device = self.accumulation or inputs.dtype, inputs.device
+        extent = n_outputs // output_blocks
+        left = torch.zeros(products, blocks, width, width, dtype=dtype, device=device)
+        right = torch.zeros(products, output_blocks, extent, extent, dtype=dtype, device=device)
         return left, right
 
     def _add_outputs(

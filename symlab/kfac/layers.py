@@ -1,8 +1,9 @@
 """Which layers of a model have curvature, and what they saw in a forward pass.
 
-``find_layers`` pairs every layer that has trainable parameters with its rules and refuses what it does not know: a parameter is
-never left out silently. ``Capture`` records each use of each layer during a forward pass, its input and the edge of the autograd
-graph at its output, so that any graph works: branches, residual sums, a layer used several times, in-place activations.
+``find_layers`` pairs every layer that has trainable parameters with its rules and refuses what it does not know: a
+parameter is never left out silently. ``Capture`` records each use of each layer during a forward pass, its input and the
+edge of the autograd graph at its output, so that any graph works: branches, residual sums, a layer used several times,
+in-place activations.
 """
 
 from collections.abc import Iterable
@@ -47,11 +48,12 @@ def _is_excluded(name: str, exclude: tuple[str, ...]) -> bool:
 
 
 def _factory_for(module: nn.Module, rules: Rules) -> Any:
-    """The layer's own method first, then the given rules, by class; a subclass inherits a rule if it inherits ``forward``."""
+    """The layer's own method first, then the given rules, by class; a subclass inherits a rule if it inherits
+    ``forward``."""
     if hasattr(module, "curvature_rules"):
         return lambda layer, options: layer.curvature_rules(options)
     for ancestor in type(module).__mro__:
-        if ancestor in rules and (type(module) is ancestor or type(module).forward is ancestor.forward):
+        if ancestor in rules and getattr(type(module), "forward", None) is getattr(ancestor, "forward", None):
             return rules[ancestor]
     return None
 
@@ -59,7 +61,8 @@ def _factory_for(module: nn.Module, rules: Rules) -> Any:
 def find_layers(
     model: nn.Module, options: RuleOptions, rules: Rules | None = None, exclude: Iterable[str] = ()
 ) -> list[Layer]:
-    """Every layer with trainable parameters; ``exclude`` lists modules or parameters, by name, that are left out on purpose."""
+    """Every layer with trainable parameters; ``exclude`` lists modules or parameters, by name, that are left out on
+    purpose."""
     known = {**STANDARD_RULES, **(rules or {})}
     exclude = tuple(exclude)
     layers: list[Layer] = []
@@ -107,9 +110,9 @@ def _with_rules(name: str, module: nn.Module, rules: list[BlockRule], trainable:
 def _no_rule(name: str, module: nn.Module, own: dict[str, nn.Parameter]) -> str:
     where = f"layer '{name}'" if name else "the model itself"
     return (
-        f"{where} ({type(module).__name__}) has trainable parameters ({', '.join(own)}) but no curvature rule: give the class a "
-        f"method curvature_rules(options), pass rules={{{type(module).__name__}: ...}}, freeze them, or leave them out on "
-        f"purpose with exclude=['{next(iter(own))}']"
+        f"{where} ({type(module).__name__}) has trainable parameters ({', '.join(own)}) but no curvature rule: give the "
+        f"class a method curvature_rules(options), pass rules={{{type(module).__name__}: ...}}, freeze them, or leave "
+        f"them out on purpose with exclude=['{next(iter(own))}']"
     )
 
 
@@ -117,12 +120,13 @@ def refuse_batch_dependence(model: nn.Module) -> None:
     for name, module in model.named_modules():
         if isinstance(module, _BatchNorm) and module.training:
             raise ConfigError(
-                f"layer '{name}' ({type(module).__name__}) is in training mode: its output depends on the whole batch, so a data "
-                "point has no Jacobian of its own; call model.eval() first"
+                f"layer '{name}' ({type(module).__name__}) is in training mode: its output depends on the whole batch, so a "
+                f"data point has no Jacobian of its own; call model.eval() first"
             )
         if isinstance(module, _DropoutNd) and module.training and module.p > 0:
             raise ConfigError(
-                f"layer '{name}' ({type(module).__name__}) is in training mode: it makes the network random; call model.eval()"
+                f"layer '{name}' ({type(module).__name__}) is in training mode: it makes the network random; call "
+                f"model.eval()"
             )
 
 
@@ -159,8 +163,8 @@ class Capture:
         for layer in self.layers:
             if id(layer) not in used:
                 raise ConfigError(
-                    f"layer '{layer.name}' ({type(layer.module).__name__}) has trainable parameters but was not called in the "
-                    f"forward pass: call the module itself, freeze it, or pass exclude=['{layer.name}']"
+                    f"layer '{layer.name}' ({type(layer.module).__name__}) has trainable parameters but was not called in "
+                    f"the forward pass: call the module itself, freeze it, or pass exclude=['{layer.name}']"
                 )
 
 
@@ -168,7 +172,8 @@ def unchanged_inputs(use: LayerUse) -> Tensor:
     """The input of a use, unless something was written into its memory since."""
     if use.inputs._version != use.version:
         raise ConfigError(
-            f"the input of layer '{use.layer.name}' was changed in place after the layer read it: use an out-of-place operation"
+            f"the input of layer '{use.layer.name}' was changed in place after the layer read it: use an out-of-place "
+            f"operation"
         )
     return use.inputs
 
@@ -182,8 +187,8 @@ def per_data_point(tensor: Tensor, n_data: int, layer: str, average: bool) -> Te
         return tensor
     if len(tensor) % n_data:
         raise ConfigError(
-            f"layer '{layer}' sees {len(tensor)} rows for {n_data} data points: the first dimension must be the data points, or "
-            "a whole number of copies of each"
+            f"layer '{layer}' sees {len(tensor)} rows for {n_data} data points: the first dimension must be the data "
+            f"points, or a whole number of copies of each"
         )
     copies = tensor.unflatten(0, (n_data, -1))
     return copies.mean(1) if average else copies.sum(1)

@@ -2,8 +2,9 @@
 
     Lambda(f) = - d^2 log p(y | f) / df^2 = R R^T,      R: (N, C, K)
 
-Classification: Lambda = diag(p) - p p^T has rank C - 1. With s = sqrt(p), a unit vector, Lambda = diag(s) (I - s s^T) diag(s). The
-Householder reflection Q = I - 2 v v^T / |v|^2, v = s + e_1, maps s to -e_1, so I - s s^T = Q (I - e_1 e_1^T) Q and
+Classification: Lambda = diag(p) - p p^T has rank C - 1. With s = sqrt(p), a unit vector, Lambda = diag(s) (I - s s^T)
+diag(s). The Householder reflection Q = I - 2 v v^T / |v|^2, v = s + e_1, maps s to -e_1, so I - s s^T = Q (I - e_1 e_1^T)
+Q and
 
     R = diag(s) Q[:, 1:],
 
@@ -72,7 +73,8 @@ class Classification:
 
 
 class Regression(nn.Module):
-    """Gaussian with mean f and learnable noise sigma (``log_noise`` is its logarithm); targets (N, C), or (N,) where C is 1."""
+    """Gaussian with mean f and learnable noise sigma (``log_noise`` is its logarithm); targets (N, C), or (N,) where C is
+    1."""
 
     def __init__(self, noise: float = 1.0):
         super().__init__()

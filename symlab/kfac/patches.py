@@ -1,23 +1,25 @@
 """The Gram matrix of all patches of a feature map, from its autocorrelation.
 
-For a convolution of stride 1 the entry of the patch Gram matrix between kernel pixels i and j depends on their distance alone, as
-long as the sum goes over all positions of a map that continues periodically or with zeros:
+For a convolution of stride 1 the entry of the patch Gram matrix between kernel pixels i and j depends on their distance
+alone, as long as the sum goes over all positions of a map that continues periodically or with zeros:
 
     A[(c, i), (c', j)] = sum_p x_c(p + i) x_c'(p + j) = K(j - i)[c, c'],     K(l)[c, c'] = sum_q x_c(q) x_c'(q + l).
 
-A k x k kernel has (2k - 1)^2 distances, and K(-l) = K(l)^T halves them: 13 products C x C instead of 81 for k = 3. With circular
-padding this is exact. With zero padding the sum also contains positions just outside the output; their patches touch the map in
-a few rows or columns only and are subtracted line by line.
+A k x k kernel has (2k - 1)^2 distances, and K(-l) = K(l)^T halves them: 13 products C x C instead of 81 for k = 3. With
+circular padding this is exact. With zero padding the sum also contains positions just outside the output; their patches
+touch the map in a few rows or columns only and are subtracted line by line.
 
 Layout: x (N, C, H, W); A (C k k, C k k) in the order of nn.functional.unfold, channel first.
 """
 
 import torch
 from torch import Tensor, nn
+from torch.nn.grad import conv2d_weight
 
 from symlab.kfac.grams import accumulate_gram, mirror
 
-# Below this width a product C x C is slower than the weight gradient of a convolution with itself, which has all distances at once.
+# Below this width a product C x C is slower than the weight gradient of a convolution with itself, which has all distances
+# at once.
 FEW_CHANNELS = 16
 
 
@@ -69,13 +71,13 @@ def patch_gram(module: nn.Conv2d, images: Tensor) -> Tensor:
 
 def _autocorrelation(images: Tensor, height: int, width: int, circular: bool) -> Tensor:
     """K(l) for |l_y| < height, |l_x| < width: (2 height - 1, 2 width - 1, C, C)."""
-    samples, channels, rows, columns = images.shape
+    _samples, channels, rows, columns = images.shape
     reach = (width - 1, width - 1, height - 1, height - 1)
     large = rows >= height - 1 and columns >= width - 1
     if channels < FEW_CHANNELS and height * width > 1 and large:
         padded = nn.functional.pad(images, reach, mode="circular" if circular else "constant")
         shape = (channels, channels, 2 * height - 1, 2 * width - 1)
-        return nn.grad.conv2d_weight(padded, shape, images).permute(2, 3, 0, 1)
+        return conv2d_weight(padded, shape, images).permute(2, 3, 0, 1)
     pixels = images.permute(0, 2, 3, 1).contiguous()
     matrix = pixels.view(-1, channels)
     extended = None if circular else nn.functional.pad(pixels, (0, 0, *reach))

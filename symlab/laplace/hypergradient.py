@@ -2,8 +2,8 @@
 
     d log p(D | eta) / d eta = d/d eta [ sum_n log p(y_n | f(x_n; theta*, eta)) - 1/2 log det (H(eta) + Delta) ]
 
-in two passes: the fit (without a graph) gives the factors and with them d log det/dA, d log det/dG; a second pass multiplies these
-with the factors of a few data points at a time, with a graph. The weights are held at theta*.
+in two passes: the fit (without a graph) gives the factors and with them d log det/dA, d log det/dG; a second pass
+multiplies these with the factors of a few data points at a time, with a graph. The weights are held at theta*.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,14 +2,16 @@
 
     y(c', q) = sum_{c, l} w(c', c, l) x(c, q + l),     positions q modulo the size of the map
 
-Equal to nn.Conv2d(..., padding=k//2, padding_mode="circular"). The gradient in x is again such a convolution, with the kernel flipped
-and its channels exchanged; torch instead differentiates through the padding, copying slices of the whole map several times.
+Equal to nn.Conv2d(..., padding=k//2, padding_mode="circular"). The gradient in x is again such a convolution, with the
+kernel flipped and its channels exchanged; torch instead differentiates through the padding, copying slices of the whole
+map several times.
 """
 
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.grad import conv2d_weight
 
 from symlab.kfac.rules import BlockRule, RuleOptions
 from symlab.kfac.rules.convolution import convolution_rules
@@ -47,7 +49,7 @@ class _CircularConvolution(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             in_features = _CircularConvolution.apply(gradient, _adjoint(kernel))
         if ctx.needs_input_grad[1]:
-            in_kernel = nn.grad.conv2d_weight(_padded(features, kernel), kernel.shape, gradient)
+            in_kernel = conv2d_weight(_padded(features, kernel), kernel.shape, gradient)
         return in_features, in_kernel
 
 

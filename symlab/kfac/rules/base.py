@@ -1,7 +1,7 @@
 """What a layer tells about the curvature of its parameters.
 
-For one data point, the Jacobian of the network's outputs f (C) in a block of parameters theta, a matrix (E, D), is a sum over the
-positions t at which the layer uses theta,
+For one data point, the Jacobian of the network's outputs f (C) in a block of parameters theta, a matrix (E, D), is a sum
+over the positions t at which the layer uses theta,
 
     J = sum_t g_t (x) a_t,      a_t: (D,) what theta is applied to,   g_t = (df/d(theta a_t))^T: (E, C).
 
@@ -10,9 +10,10 @@ KFAC replaces the sum over data points and positions of Kronecker products by a 
     expand   H ~ 1/(N T) [sum_{n,t} a a^T] (x) [sum_{n,t} g Lambda g^T]
     reduce   H ~ 1/N [sum_n a a^T] (x) [sum_n g Lambda g^T],   a = mean_t a_t,  g = sum_t g_t
 
-A ``BlockRule`` says, for one block, what the rows a and g are; the rest (hooks, backward passes, sums) is shared. To teach symlab
-a new layer, give its class a method ``curvature_rules(self, options) -> list[BlockRule]``, or pass ``rules={LayerClass: function}``
-to ``symlab.kfac.estimate``; a test class that inherits ``tests.kfac_contract.RuleContract`` checks it against the dense block.
+A ``BlockRule`` says, for one block, what the rows a and g are; the rest (hooks, backward passes, sums) is shared. To teach
+symlab a new layer, give its class a method ``curvature_rules(self, options) -> list[BlockRule]``, or pass
+``rules={LayerClass: function}`` to ``symlab.kfac.estimate``; a test class that inherits
+``tests.kfac_contract.RuleContract`` checks it against the dense block.
 """
 
 from abc import ABC, abstractmethod

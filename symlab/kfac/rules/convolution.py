@@ -1,7 +1,7 @@
 """nn.Conv2d with any padding mode, stride, dilation and groups.
 
-The weight (C', C/p, k, k) of p groups is p matrices (C'/p, D), D = C/p k^2. Positions t are the pixels of the output, a_t the patch
-of the padded input under the kernel, g_t the gradient at that pixel.
+The weight (C', C/p, k, k) of p groups is p matrices (C'/p, D), D = C/p k^2. Positions t are the pixels of the output, a_t
+the patch of the padded input under the kernel, g_t the gradient at that pixel.
 
 # Peers take patches of a zero-padded input whatever the padding mode; here the layer's own padding is applied first.
 """

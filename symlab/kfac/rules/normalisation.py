@@ -2,8 +2,8 @@
 
     df/dw_c = sum_t x^_{c,t} g_{c,t},      df/db_c = sum_t g_{c,t}
 
-Batch norm is taken in evaluation mode only: in training mode each output depends on the whole batch, so that a data point has no
-Jacobian of its own (``symlab.kfac.capture`` refuses it).
+Batch norm is taken in evaluation mode only: in training mode each output depends on the whole batch, so that a data point
+has no Jacobian of its own (``symlab.kfac.capture`` refuses it).
 """
 
 import torch

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -54,7 +56,7 @@ def data(*shape: int, samples: int = 5) -> tuple[Tensor, Tensor]:
 def small(*widths: int) -> nn.Sequential:
     torch.manual_seed(0)
     layers: list[nn.Module] = []
-    for wide, narrow in zip(widths[:-1], widths[1:], strict=True):
+    for wide, narrow in itertools.pairwise(widths):
         layers += [nn.Linear(wide, narrow), nn.Tanh()]
     return nn.Sequential(*layers[:-1]).double()
 
@@ -257,7 +259,7 @@ def test_more_errors_that_teach():
         def forward(self, inputs: Tensor) -> Tensor:
             return inputs @ self.linear.weight.mT
 
-    with pytest.raises(ConfigError, match="'linear'.*was not called"):
+    with pytest.raises(ConfigError, match=r"'linear'.*was not called"):
         estimate(Bypassed(), Classification(), [data(3)])
     tied = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)).double()
     tied[1].weight = tied[0].weight

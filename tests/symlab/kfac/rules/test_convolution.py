@@ -1,3 +1,5 @@
+from typing import Any, ClassVar
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -9,7 +11,7 @@ from tests.oracles import dense_ggn, layer_rows, output_gradients
 
 class ConvolutionContract(RuleContract):
     shape = (2, 6, 5)
-    options: dict = {}
+    options: ClassVar[dict[str, Any]] = {}
 
     def layer(self) -> nn.Module:
         return nn.Conv2d(self.shape[0], 3, **{"kernel_size": 3, **self.options})
@@ -19,7 +21,7 @@ class ConvolutionContract(RuleContract):
 
 
 class TestZeroPadding(ConvolutionContract):
-    options = {"padding": 1}
+    options: ClassVar[dict[str, Any]] = {"padding": 1}
 
 
 class TestNoPadding(ConvolutionContract):
@@ -27,27 +29,27 @@ class TestNoPadding(ConvolutionContract):
 
 
 class TestCircularPadding(ConvolutionContract):
-    options = {"padding": 1, "padding_mode": "circular"}
+    options: ClassVar[dict[str, Any]] = {"padding": 1, "padding_mode": "circular"}
 
 
 class TestReflectPadding(ConvolutionContract):
-    options = {"padding": 1, "padding_mode": "reflect"}
+    options: ClassVar[dict[str, Any]] = {"padding": 1, "padding_mode": "reflect"}
 
 
 class TestSamePadding(ConvolutionContract):
-    options = {"padding": "same", "kernel_size": (3, 5)}
+    options: ClassVar[dict[str, Any]] = {"padding": "same", "kernel_size": (3, 5)}
 
 
 class TestStride(ConvolutionContract):
-    options = {"padding": 1, "stride": 2}
+    options: ClassVar[dict[str, Any]] = {"padding": 1, "stride": 2}
 
 
 class TestDilation(ConvolutionContract):
-    options = {"padding": 2, "dilation": 2, "padding_mode": "circular"}
+    options: ClassVar[dict[str, Any]] = {"padding": 2, "dilation": 2, "padding_mode": "circular"}
 
 
 class TestLargeKernel(ConvolutionContract):
-    options = {"kernel_size": 5, "padding": 1, "bias": False}
+    options: ClassVar[dict[str, Any]] = {"kernel_size": 5, "padding": 1, "bias": False}
 
 
 class TestSinglePixel(ConvolutionContract):
@@ -60,11 +62,11 @@ class TestManyChannels(ConvolutionContract):
     """Wide enough for the products of ``symlab.kfac.patches`` instead of its convolution."""
 
     shape = (17, 4, 3)
-    options = {"padding": 1}
+    options: ClassVar[dict[str, Any]] = {"padding": 1}
 
 
 class TestManyChannelsCircular(TestManyChannels):
-    options = {"padding": 1, "padding_mode": "circular"}
+    options: ClassVar[dict[str, Any]] = {"padding": 1, "padding_mode": "circular"}
 
 
 @pytest.mark.parametrize("sharing", ["expand", "reduce"])
