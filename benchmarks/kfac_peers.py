@@ -137,6 +137,14 @@ def leanest(results: Iterable[PeerResult]) -> PeerResult | None:
     return min(measured, key=lambda r: r.extra_memory_bytes or 0, default=None)
 
 
+def measure_forward_backward(
+    workload: str, samples: int | None = None, repeats: int = 5, threads: int = 2, batch_sizes: Sequence[int] = BATCH_SIZES
+) -> PeerResult:
+    """The reference line: one gradient of the mean loss over all samples, in our own environment."""
+    name = "one forward + backward"
+    return measure_worker(name, "kfac_forward_backward", workload, samples, repeats, threads, batch_sizes)
+
+
 class WorkerFailedError(Exception):
     """A worker ended without an answer; the message is its last line of error output."""
 
@@ -152,10 +160,17 @@ def _ask(python: str, script: str, request: dict[str, object]) -> dict:
     """Run a worker and parse its answer."""
     threads = str(request["threads"])
     variables = {"PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+    # Threads that spin while they wait lose up to a factor of ten when other processes use the cores; the same for everyone.
+    policy = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")}
     command = [python, "-m", f"benchmarks.peers.{script}", json.dumps(request)]
     try:
         finished = subprocess.run(
-            command, capture_output=True, text=True, cwd=PROJECT, env=os.environ | variables, timeout=TIMEOUT_SECONDS
+            command,
+            capture_output=True,
+            text=True,
+            cwd=PROJECT,
+            env=os.environ | variables | policy,
+            timeout=TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired:
         raise WorkerFailedError(f"no answer within {TIMEOUT_SECONDS} s") from None
@@ -173,7 +188,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     for workload in options.workloads:
-        for result in measure_peers(workload, repeats=options.repeats, threads=options.threads):
+        reference = measure_forward_backward(workload, repeats=options.repeats, threads=options.threads)
+        for result in [reference, *measure_peers(workload, repeats=options.repeats, threads=options.threads)]:
             if result.missing is not None or result.median_seconds is None or result.extra_memory_bytes is None:
                 print(f"{workload:5} {result.name:28} missing: {result.missing}", flush=True)
                 continue
