@@ -181,25 +181,33 @@ def _ask(python: str, script: str, request: dict[str, object]) -> dict:
 
 
 def main() -> None:
-    """Measure the peers alone and print what was found."""
+    """Measure the peers alone and print each as soon as it is known."""
     parser = argparse.ArgumentParser(description="Measure the KFAC peers")
     parser.add_argument("workloads", nargs="*", default=list(WORKLOADS), help=f"of {', '.join(WORKLOADS)}")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--samples", type=int, default=None, help="default: the N of the workload")
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=BATCH_SIZES, help="the fastest is used")
     options = parser.parse_args()
+    sizes = options.batch_sizes
     for workload in options.workloads:
-        reference = measure_forward_backward(workload, repeats=options.repeats, threads=options.threads)
-        for result in [reference, *measure_peers(workload, repeats=options.repeats, threads=options.threads)]:
-            if result.missing is not None or result.median_seconds is None or result.extra_memory_bytes is None:
-                print(f"{workload:5} {result.name:28} missing: {result.missing}", flush=True)
-                continue
-            spread = f"{min(result.seconds):.2f}-{max(result.seconds):.2f}"
-            print(
-                f"{workload:5} {result.name:28} {result.median_seconds:7.2f} s ({spread}) "
-                f"{result.extra_memory_bytes / 1e6:6.0f} MB  batch {result.batch_size}  {result.version}  "
-                f"[sgemm {result.sgemm_gflops:.0f} GFLOP/s]  {result.notes}",
-                flush=True,
-            )
+        arguments = (workload, options.samples, options.repeats, options.threads)
+        print(describe_result(measure_forward_backward(*arguments, sizes)), flush=True)
+        for peer in PEERS:
+            for result in measure_peers(*arguments, [peer], sizes):
+                print(describe_result(result), flush=True)
+
+
+def describe_result(result: PeerResult) -> str:
+    """One line: median (fastest-slowest), memory, how it was measured."""
+    title = f"{result.workload:5} N={result.samples:<5} {result.name:27}"
+    if result.missing is not None:
+        return f"{title} missing: {result.missing}"
+    return (
+        f"{title} {result.median_seconds or 0:7.2f} s ({min(result.seconds):.2f}-{max(result.seconds):.2f}) "
+        f"{(result.extra_memory_bytes or 0) / 1e6:6.0f} MB  batch {result.batch_size}  "
+        f"sgemm {result.sgemm_gflops or 0:.0f} GFLOP/s  {result.version}  {result.notes}"
+    ).rstrip()
 
 
 if __name__ == "__main__":

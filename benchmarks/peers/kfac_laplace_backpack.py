@@ -12,5 +12,9 @@ def fit(network: nn.Sequential, batches: list[Batch]) -> Factors:
     return fit_laplace(BackPackGGN, network, batches)
 
 
+def notes(workload: str) -> str:
+    return "" if workload == "mlp" else "B of a convolution is of the reduce kind, A of the expand kind"
+
+
 if __name__ == "__main__":
-    answer_request(fit, ("laplace-torch", "backpack-for-pytorch"))
+    answer_request(fit, ("laplace-torch", "backpack-for-pytorch"), notes)
