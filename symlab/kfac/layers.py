@@ -8,6 +8,7 @@ in-place activations.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
+from symlab.circular_convolution import circular_convolution
 from symlab.errors import ConfigError
 from symlab.kfac.rules import STANDARD_RULES, BlockRule, RuleOptions, Rules
 
@@ -130,6 +132,18 @@ def refuse_batch_dependence(model: nn.Module) -> None:
             )
 
 
+def _is_torus_convolution(module: nn.Module) -> bool:
+    """A plain nn.Conv2d that ``circular_convolution`` equals."""
+    if type(module) is not nn.Conv2d or module.padding_mode != "circular" or "forward" in module.__dict__:
+        return False
+    same_size = module.padding == tuple(side // 2 for side in module.kernel_size) and all(k % 2 for k in module.kernel_size)
+    return same_size and set(module.stride) | set(module.dilation) | {module.groups} == {1}
+
+
+def _convolve_on_torus(module: nn.Conv2d, features: Tensor) -> Tensor:
+    return circular_convolution(features, module.weight, module.bias)
+
+
 class Capture:
     """``with Capture(layers) as capture: model(x)`` leaves the uses of all layers in ``capture.uses``, in order."""
 
@@ -139,11 +153,17 @@ class Capture:
 
     def __enter__(self) -> "Capture":
         self.handles = [layer.module.register_forward_hook(self._hook(layer)) for layer in self.layers]
+        self.replaced = [layer.module for layer in self.layers if _is_torus_convolution(layer.module)]
+        for module in self.replaced:
+            # The same map; torch's own gradient through circular padding copies the feature map several times over.
+            module.forward = partial(_convolve_on_torus, module)  # type: ignore[method-assign, arg-type]
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for handle in self.handles:
             handle.remove()
+        for module in self.replaced:
+            del module.forward
 
     def _hook(self, layer: Layer) -> Any:
         def record(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> Tensor:

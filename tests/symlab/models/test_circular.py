@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from symlab.models.circular import CircularConvolution, circular_convolution
+from symlab.circular_convolution import circular_convolution
+from symlab.models.circular import CircularConvolution
 
 
 def twins(kernel_size: int) -> tuple[nn.Conv2d, CircularConvolution]:
