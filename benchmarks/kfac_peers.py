@@ -5,6 +5,10 @@
 finds the fastest of a few batch sizes on part of the data, one measures memory and time with it. A peer that cannot be
 installed, fails or takes too long is returned with the reason.
 
+Measure on an idle machine: waiting threads spin, and with other processes on the cores a fit takes up to ten times longer
+(``sgemm_gflops`` of a result tells). OMP_WAIT_POLICY=passive, inherited from the environment, avoids that for a rough look,
+but it slowed a peer on an almost idle machine by up to 1.6 times, so no ratio may be taken from such a run.
+
     python -m benchmarks.kfac_peers mlp cnn --repeats 3
 """
 
@@ -22,7 +26,7 @@ from benchmarks.kfac_workloads import WORKLOADS
 from benchmarks.peer_environments import KFAC_PEERS, PreparedEnvironment, prepare
 
 PROJECT = Path(__file__).resolve().parent.parent
-BATCH_SIZES = (100, 250, 500)
+BATCH_SIZES = (50, 100, 250, 500)
 SELECTION_SAMPLES = 500  # a multiple of each batch size
 TIMEOUT_SECONDS = 900
 
@@ -160,8 +164,6 @@ def _ask(python: str, script: str, request: dict[str, object]) -> dict:
     """Run a worker and parse its answer."""
     threads = str(request["threads"])
     variables = {"PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
-    # Threads that spin while they wait lose up to a factor of ten when other processes use the cores; the same for everyone.
-    policy = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")}
     command = [python, "-m", f"benchmarks.peers.{script}", json.dumps(request)]
     try:
         finished = subprocess.run(
@@ -169,7 +171,7 @@ def _ask(python: str, script: str, request: dict[str, object]) -> dict:
             capture_output=True,
             text=True,
             cwd=PROJECT,
-            env=os.environ | variables | policy,
+            env=os.environ | variables,
             timeout=TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired:
