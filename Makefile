@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup data test test-data test-slow lint format publish clean
+.PHONY: help setup data test test-data test-slow lint format bench-kfac example-laplace publish clean
 
 help:  ## this list, and every table with its state
 	@echo "Targets:"
@@ -54,8 +54,14 @@ reproduce-table%: $(INSTALLED)  ## a table of PAPER (default ella): make reprodu
 reproduce-%: $(INSTALLED)  ## any table by name: make reproduce-ella-table1
 	$(BIN)/python -m experiments.reproduce table=$(subst -,_,$*) scale=$(SCALE) jobs=$(JOBS) $(ARGS)
 
+bench-kfac: $(INSTALLED)  ## exact KFAC fits against their peers (installs them into .bench)
+	$(BIN)/python -m benchmarks.bench_kfac $(ARGS)
+
+example-laplace: $(INSTALLED)  ## tune a prior on MNIST; writes the picture of docs/laplace.md
+	$(BIN)/python -m docs.examples.prior_on_mnist
+
 publish: $(INSTALLED)  ## copy measured tables to docs/results and rewrite the README's table of tables
 	$(BIN)/python -m experiments.tabulation.publish
 
 clean:  ## remove .venv and caches; runs, results and data stay
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) .bench .pytest_cache .mypy_cache .ruff_cache .import_linter_cache *.egg-info

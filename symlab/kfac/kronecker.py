@@ -21,8 +21,8 @@ from symlab.kfac.likelihoods import Likelihood
 from symlab.kfac.rules import BlockRule
 from symlab.kfac.signals import Kind, backward_signals
 
-# A graph holds about this many times the bytes of its layers' inputs: outputs, activations, padded copies and one signal.
-GRAPH_OVERHEAD = 6
+# A pass holds about this many times the bytes of its layers' inputs and outputs: activations, padded copies and one signal.
+GRAPH_OVERHEAD = 4
 # Signals go through the graph together while their gradients stay below this many bytes a layer.
 SMALL_SIGNALS = 2**21
 

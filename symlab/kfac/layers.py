@@ -12,7 +12,6 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -43,6 +42,7 @@ class LayerUse:
     inputs: Tensor
     edge: GradientEdge
     version: int  # of the input's memory, to notice a later change in place
+    nbytes: int  # of input and output
 
 
 def _is_excluded(name: str, exclude: tuple[str, ...]) -> bool:
@@ -156,7 +156,7 @@ class Capture:
         self.replaced = [layer.module for layer in self.layers if _is_torus_convolution(layer.module)]
         for module in self.replaced:
             # The same map; torch's own gradient through circular padding copies the feature map several times over.
-            module.forward = partial(_convolve_on_torus, module)  # type: ignore[method-assign, arg-type]
+            module.forward = partial(_convolve_on_torus, module)  # type: ignore[arg-type]
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -173,7 +173,8 @@ class Capture:
                 )
             if not output.requires_grad:  # nothing before this layer has a gradient: the graph starts here
                 output = output + output.new_zeros((), requires_grad=True)
-            self.uses.append(LayerUse(layer, arguments[0], get_gradient_edge(output), arguments[0]._version))
+            inputs, edge = arguments[0], get_gradient_edge(output)
+            self.uses.append(LayerUse(layer, inputs, edge, inputs._version, inputs.nbytes + output.nbytes))
             return output
 
         return record
@@ -214,6 +215,5 @@ def per_data_point(tensor: Tensor, n_data: int, layer: str, average: bool) -> Te
     return copies.mean(1) if average else copies.sum(1)
 
 
-@torch.no_grad()
 def captured_bytes(uses: list[LayerUse]) -> int:
-    return sum(use.inputs.nbytes for use in uses)
+    return sum(use.nbytes for use in uses)

@@ -1,4 +1,4 @@
-"""The layer of ``symlab.circular_convolution``: nn.Conv2d with circular padding that keeps the size, and a faster gradient."""
+"""The layer of ``symlab.circular_convolution``: nn.Conv2d with circular padding that keeps the size, faster."""
 
 from torch import Tensor, nn
 
