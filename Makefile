@@ -58,7 +58,7 @@ bench-kfac: $(INSTALLED)  ## exact KFAC fits against their peers (installs them 
 	$(BIN)/python -m benchmarks.bench_kfac $(ARGS)
 
 example-laplace: $(INSTALLED)  ## tune a prior on MNIST; writes the picture of docs/laplace.md
-	$(BIN)/python -m docs.examples.prior_on_mnist
+	$(BIN)/python docs/examples/prior_on_mnist.py
 
 publish: $(INSTALLED)  ## copy measured tables to docs/results and rewrite the README's table of tables
 	$(BIN)/python -m experiments.tabulation.publish

@@ -6,7 +6,7 @@ The hyperparameter is the matrix of an affine map applied to the inputs, six num
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -51,15 +51,14 @@ def main() -> None:
     def fit(count: int) -> Laplace:
         return Laplace.fit(model, Classification(), batches(workload, count), exclude=["eta"])
 
-    if request["task"] == "fit":
-        fit(4)
-        call = lambda: fit(samples)  # noqa: E731
-    else:
-        small = fit(BATCH)
-        small.hyperparameter_gradient(batches(workload, 4), [model.eta])
-        call = lambda: small.hyperparameter_gradient(batches(workload, samples), [model.eta])  # noqa: E731
-    memory = measure_extra_memory(call)
-    seconds = measure_seconds(call, repeats=1 if samples > 1000 else 3, warmups=0)
+    def gradient(count: int) -> list[Tensor]:
+        return fitted.hyperparameter_gradient(batches(workload, count), [model.eta])
+
+    fitted = fit(BATCH)
+    task: Callable[[int], object] = fit if request["task"] == "fit" else gradient
+    task(4)
+    memory = measure_extra_memory(lambda: task(samples))
+    seconds = measure_seconds(lambda: task(samples), repeats=1 if samples > 1000 else 3, warmups=0)
     print(json.dumps({"seconds": sorted(seconds)[len(seconds) // 2], "megabytes": memory / 1e6}))
 
 
