@@ -1,12 +1,28 @@
 import logging
+import os
 import socket
 import time
 from pathlib import Path
 
 import pytest
+import wandb
 
 from experiments import tracking as module
 from experiments.tracking import Tracker, Tracking
+
+KEY = "k" * 40
+
+
+@pytest.fixture(autouse=True)
+def clean_wandb(tmp_path: Path, monkeypatch):
+    """No login and no settings of the person who runs the tests; wandb reads its environment anew in every test."""
+    for name in [name for name in os.environ if name.startswith("WANDB")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("WANDB_CONFIG_DIR", str(tmp_path / "config"))
+    wandb.teardown()
+    yield
+    wandb.teardown()
 
 
 def test_off_does_nothing(tmp_path: Path, monkeypatch):
@@ -30,20 +46,36 @@ def test_offline_leaves_a_run_directory(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("key", "url", "reason"),
-    [("", "https://api.wandb.ai", "no login"), ("k" * 40, "http://127.0.0.1:9", "127.0.0.1 cannot be reached")],
+    [
+        ("", "", "no login for api."),
+        (KEY, "http://127.0.0.1:9", "127.0.0.1 cannot be reached"),
+        (KEY, "not an address", "base_url"),
+    ],
 )
 def test_online_without_login_or_server_becomes_offline_and_says_so_once(
-    tmp_path: Path, monkeypatch, caplog, key: str, url: str, reason: str
+    monkeypatch, caplog, key: str, url: str, reason: str
 ):
     monkeypatch.setenv("WANDB_API_KEY", key)
-    monkeypatch.setenv("WANDB_BASE_URL", url)
-    monkeypatch.setenv("NETRC", str(tmp_path / "none"))
+    if url:
+        monkeypatch.setenv("WANDB_BASE_URL", url)
     with caplog.at_level(logging.WARNING):
         settings = Tracking(mode="online").reachable()
         settings.reachable()
     assert settings.mode == "offline"
     (message,) = [record.getMessage() for record in caplog.records]
     assert reason in message
+
+
+def test_a_login_in_netrc_counts_for_its_own_server_only(tmp_path: Path, monkeypatch):
+    """The server is a port of this machine that listens."""
+    (tmp_path / "netrc").write_text(f"machine 127.0.0.1 login user password {KEY}\n")
+    (tmp_path / "netrc").chmod(0o600)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{port}")
+        assert Tracking(mode="online").reachable().mode == "offline"  # wandb looks for 127.0.0.1 with its port
+        (tmp_path / "netrc").write_text(f"machine 127.0.0.1:{port} login user password {KEY}\n")
+        assert Tracking(mode="online").reachable().mode == "online"
 
 
 def test_a_failure_of_the_library_is_said_once_and_ends_tracking(caplog):
@@ -63,7 +95,7 @@ def test_a_failure_of_the_library_is_said_once_and_ends_tracking(caplog):
 def test_a_server_that_accepts_and_never_answers_ends_tracking_within_its_time_limit(tmp_path: Path, monkeypatch, caplog):
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setattr(module, "INIT_SECONDS", 2.0)
-        monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
+        monkeypatch.setenv("WANDB_API_KEY", KEY)
         monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
         started = time.monotonic()
         with caplog.at_level(logging.WARNING):
