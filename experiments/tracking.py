@@ -122,7 +122,7 @@ def _online_problem() -> str | None:
 def _server_and_login() -> tuple[str, bool]:
     """The address wandb would use (environment, its settings files, its own default), and whether it has credentials there.
 
-    wandb has no public question for either that neither asks the user nor starts its service; pyproject.toml pins its version.
+    Its public functions would start its service or prompt for a key; hence the internal names and the pin in pyproject.toml.
     """
     from wandb.sdk import wandb_setup
     from wandb.sdk.lib import wbauth
