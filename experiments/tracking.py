@@ -5,15 +5,17 @@ login, no network, a dead server, a full disk) without stopping or slowing a run
 """
 
 import logging
-import socket
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from http.client import HTTPException
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 log = logging.getLogger(__name__)
 
-CONNECT_SECONDS = 3.0
+ANSWER_SECONDS = 3.0
 INIT_SECONDS = 10.0
 FINISH_SECONDS = 30.0
 
@@ -108,14 +110,15 @@ def _online_problem() -> str | None:
         server, logged_in = _server_and_login()
     except Exception as error:  # noqa: BLE001  (a malformed key or settings file must not end a run)
         return " ".join(str(error).split())
-    url = urlsplit(server)
-    host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+    host = urlsplit(server).hostname
     if not logged_in:
         return f"no login for {host} (run `wandb login`)"
     try:
-        socket.create_connection((host, port), CONNECT_SECONDS).close()
-    except OSError as error:
-        return f"{host} cannot be reached ({error})"
+        urllib.request.urlopen(server, timeout=ANSWER_SECONDS).close()
+    except urllib.error.HTTPError as answer:  # any answer at all is a sign of life
+        answer.close()
+    except (OSError, HTTPException) as error:
+        return f"{host} does not answer ({getattr(error, 'reason', error)})"
     return None
 
 
