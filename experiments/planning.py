@@ -31,6 +31,7 @@ def probe(overrides: tuple[str, ...], label: str) -> Probe:
     from experiments.composition import compose_run
     from experiments.run import build, build_learner
     from symlab.trainer.batches import epoch_batches
+    from symlab.trainer.protocol import Batch
 
     try:
         config = compose_run(overrides)
@@ -44,10 +45,11 @@ def probe(overrides: tuple[str, ...], label: str) -> Probe:
         for batch in islice(batches, PROBED_STEPS):
             started = time.perf_counter()
             with hardware.autocast():
-                learner.step(batch)
+                learner.step(Batch(hardware.prepare_inputs(batch.inputs), batch.targets))
             seconds.append(time.perf_counter() - started)
         started = time.perf_counter()
-        learner.end_epoch(0)
+        with hardware.autocast():
+            learner.end_epoch(0)
         between = time.perf_counter() - started
     except Exception as error:
         message = one_line(error)

@@ -135,8 +135,7 @@ def execute(config: RunConfig) -> dict[str, Any]:
 
 def task(config: DictConfig) -> dict[str, float]:
     """One job of Hydra's: in a single run its error ends the process with one line, in a sweep the launcher collects it."""
-    # Here and not in main, because a launcher calls this in other processes.
-    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    start_logging()  # again, because a launcher calls this in other processes
     with reported() if HydraConfig.get().mode == RunMode.RUN else nullcontext():
         return report_run(check(config))
 
@@ -149,7 +148,13 @@ def report_run(checked: RunConfig) -> dict[str, float]:
     return record["metrics"]
 
 
+def start_logging() -> None:
+    """What the libraries say goes to the standard error output; Hydra is told to leave logging alone (conf/config.yaml)."""
+    logging.basicConfig(format="%(message)s", level=logging.INFO)
+
+
 def main() -> None:
+    start_logging()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra hands its errors over instead of printing them itself
     with reported():
         hydra.main(version_base="1.3", config_path=str(CONFIGURATION), config_name="config")(task)()

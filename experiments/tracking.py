@@ -5,18 +5,17 @@ login, no network, a dead server, a full disk) without stopping or slowing a run
 """
 
 import logging
-import os
-import socket
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from netrc import NetrcParseError, netrc
-from pathlib import Path
+from http.client import HTTPException
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 log = logging.getLogger(__name__)
 
-CONNECT_SECONDS = 3.0
+ANSWER_SECONDS = 3.0
 INIT_SECONDS = 10.0
 FINISH_SECONDS = 30.0
 
@@ -107,22 +106,30 @@ class Tracker:
 
 def _online_problem() -> str | None:
     """Why tracking online cannot work, found in at most a few seconds; None if it can."""
-    url = urlsplit(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai"))
-    host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
-    if not _has_login(host):
+    try:
+        server, logged_in = _server_and_login()
+    except Exception as error:  # noqa: BLE001  (a malformed key or settings file must not end a run)
+        return " ".join(str(error).split())
+    host = urlsplit(server).hostname
+    if not logged_in:
         return f"no login for {host} (run `wandb login`)"
     try:
-        socket.create_connection((host, port), CONNECT_SECONDS).close()
-    except OSError as error:
-        return f"{host} cannot be reached ({error})"
+        urllib.request.urlopen(server, timeout=ANSWER_SECONDS).close()
+    except urllib.error.HTTPError as answer:  # any answer at all is a sign of life
+        answer.close()
+    except (OSError, HTTPException) as error:
+        return f"{host} does not answer ({getattr(error, 'reason', error)})"
     return None
 
 
-def _has_login(host: str) -> bool:
-    if os.environ.get("WANDB_API_KEY"):
-        return True
-    path = Path(os.environ.get("NETRC", "~/.netrc")).expanduser()
-    try:
-        return path.exists() and netrc(str(path)).authenticators(host) is not None
-    except (NetrcParseError, OSError):
-        return False
+def _server_and_login() -> tuple[str, bool]:
+    """The address wandb would use (environment, its settings files, its own default), and whether it has credentials there.
+
+    Its public functions would start its service or prompt for a key; hence the internal names and the pin in pyproject.toml.
+    """
+    from wandb.sdk import wandb_setup
+    from wandb.sdk.lib import wbauth
+
+    settings = wandb_setup.singleton().settings
+    credentials = settings.api_key or settings.identity_token_file or wbauth.read_netrc_auth(host=settings.base_url)
+    return settings.base_url, bool(credentials)

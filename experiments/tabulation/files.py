@@ -3,7 +3,8 @@
 import difflib
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,18 +62,28 @@ def read_yaml(file: Path) -> Any:
 
 def write_atomically(file: Path, text: str) -> None:
     """Write ``text`` so that a reader sees either the old content or all of the new one, never a part."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".tmp")
+    with write_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+                stream.write(text)
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes the file private; results are meant to be read
+            os.replace(temporary, file)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn an error of the operating system (disk full, no permission) into a TableError that names ``path``."""
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes the file private; results are meant to be read
-        os.replace(temporary, file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        yield
+    except OSError as error:
+        raise TableError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from error
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

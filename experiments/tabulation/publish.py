@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.tabulation.files import read_text, write_atomically
+from experiments.tabulation.files import read_text, write_atomically, write_errors
 from experiments.tabulation.presentation import format_minutes
 from experiments.tabulation.specification import Table, load_tables
 from experiments.tabulation.status import SCALES, count_cells
@@ -57,11 +57,12 @@ def publish(root: Path) -> list[Path]:
 def _mirror(source: Path, destination: Path) -> None:
     """Make the published files of ``destination`` those of ``source``; other files there are left alone."""
     wanted = {file.name: file for pattern in PUBLISHED for file in source.glob(pattern)}
-    destination.mkdir(parents=True, exist_ok=True)
-    for stale in (file for pattern in PUBLISHED for file in destination.glob(pattern) if file.name not in wanted):
-        stale.unlink()
-    for name, file in wanted.items():
-        shutil.copyfile(file, destination / name)
+    with write_errors(destination):
+        destination.mkdir(parents=True, exist_ok=True)
+        for stale in (file for pattern in PUBLISHED for file in destination.glob(pattern) if file.name not in wanted):
+            stale.unlink()
+        for name, file in wanted.items():
+            shutil.copyfile(file, destination / name)
 
 
 def _publications(docs: Path, table_id: str) -> list[Publication]:

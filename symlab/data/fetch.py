@@ -31,7 +31,7 @@ SILENCE_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Origin:
-    """A place files can come from: ``fetch(directory, silence)`` writes every canonical file into the directory.
+    """A place files can come from: ``fetch(directory, silence)`` writes every canonical file into the (absolute) directory.
 
     It raises AttemptError with the reason if it cannot.
     """
@@ -120,7 +120,7 @@ def _fetch(
 def _attempt(name: str, files: Sequence[Pinned], origin: Origin, root: Path, silence: float) -> dict[str, Path]:
     """One origin: fetch into a temporary directory, verify all, then rename."""
     with tempfile.TemporaryDirectory(prefix=f".{_flat(name)}-", dir=root, ignore_cleanup_errors=True) as temporary:
-        directory = Path(temporary)
+        directory = Path(temporary).absolute()  # clients work in it, so a relative root would lead them astray
         origin.fetch(directory, silence)
         for file in files:
             require(directory / file.name, file.checksum)

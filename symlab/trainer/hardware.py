@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from symlab.errors import ConfigError
 
@@ -47,9 +47,12 @@ class Hardware:
             model.compile()
         return model
 
-    @property
-    def input_dtype(self) -> torch.dtype:
-        return torch.float64 if self.precision == "float64" else torch.float32
+    def prepare_inputs(self, inputs: Tensor) -> Tensor:
+        """Inputs in the precision and memory layout of the model."""
+        inputs = inputs.to(torch.float64 if self.precision == "float64" else torch.float32)
+        if self.channels_last and inputs.dim() == 4:
+            inputs = inputs.contiguous(memory_format=torch.channels_last)
+        return inputs
 
     def autocast(self) -> contextlib.AbstractContextManager:
         """The context of every forward pass."""

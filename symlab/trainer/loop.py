@@ -104,7 +104,7 @@ class Loop:
 
     def predict(self, inputs: torch.Tensor) -> torch.Tensor:
         with self.hardware.autocast():
-            return self.learner.predict(self._arrange(inputs))
+            return self.learner.predict(self.hardware.prepare_inputs(inputs))
 
     def _batches(self) -> Any:
         training, progress = self.training, self.progress
@@ -112,15 +112,9 @@ class Loop:
             self.data, self.plan.batch_size, training.augmentation, self.seed, progress.epoch, progress.batch
         )
 
-    def _arrange(self, inputs: torch.Tensor) -> torch.Tensor:
-        inputs = inputs.to(self.hardware.input_dtype)
-        if self.hardware.channels_last and inputs.dim() == 4:
-            inputs = inputs.contiguous(memory_format=torch.channels_last)
-        return inputs
-
     def _step(self, batch: Batch) -> None:
         with self.hardware.autocast():
-            metrics = self.learner.step(Batch(self._arrange(batch.inputs), batch.targets))
+            metrics = self.learner.step(Batch(self.hardware.prepare_inputs(batch.inputs), batch.targets))
         self.progress.add(metrics)
         for name, value in metrics.items():
             if not math.isfinite(value):

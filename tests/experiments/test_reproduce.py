@@ -100,7 +100,7 @@ def test_cells_of_a_data_set_found_nowhere_are_missing_with_the_reason(tables: P
 
 
 def test_a_plan_runs_nothing(tables: Path, capsys):
-    assert fill("plan=true") == 0
+    assert fill("plan=true", "hardware.precision=float64") == 0
     shown = capsys.readouterr().out
     assert "4 runs, nothing is started" in shown
     assert str(64 * 4 + 4 + 4 * 10 + 10) in shown  # parameters of the narrow network

@@ -20,8 +20,12 @@ def only_record(directory: Path) -> dict:
 
 
 def test_a_run_leaves_its_directory_and_is_not_repeated(tmp_path: Path):
-    first = run("run", *SMALL, directory=tmp_path)
+    """Asked to track online without a login: it is said, although Hydra set up the process, and nothing else changes."""
+    first = run("run", *SMALL, "tracking=online", directory=tmp_path, NETRC=str(tmp_path / "netrc"))
     assert first.returncode == 0, first.stderr
+    (warning,) = first.stderr.splitlines()
+    assert warning.startswith("tracking: no login")
+    assert list(tmp_path.glob("wandb/offline-run-*"))
     record = only_record(tmp_path)
     assert record["metrics"]["test/accuracy"] > 0.7
     assert set(record["metrics"]) == {"test/accuracy", "test/nll", "test/ece", "parameters"}

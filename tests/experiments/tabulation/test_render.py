@@ -19,6 +19,7 @@ from experiments.tabulation.render_latex import escape, render_latex
 from experiments.tabulation.render_markdown import render_markdown
 from experiments.tabulation.specification import Table
 from experiments.tabulation.table import SCALES
+from symlab.errors import TableError
 
 Measurements = Mapping[tuple[str, str], Measurement]
 CATS = "Cats_1 | <cats>"
@@ -147,6 +148,16 @@ def test_writing_twice_gives_the_same_files_and_leaves_no_temporary_ones(
     first = {file: file.read_bytes() for file in files}
     write_table(tmp_path / "out", table, "quick", measurements, claims, context)
     assert {file: file.read_bytes() for file in (tmp_path / "out").iterdir()} == first
+
+
+def test_a_full_disk_is_a_line_that_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(TableError, match=r"TABLE\.md: cannot be written: No space left on device"):
+        write_atomically(tmp_path / "TABLE.md", "content")
+    assert not list(tmp_path.iterdir())
 
 
 def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:

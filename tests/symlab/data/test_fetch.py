@@ -91,6 +91,17 @@ def test_downloads_go_into_the_first_root(tmp_path: Path) -> None:
     assert obtained.paths["first"] == tmp_path / "a/toy/first"
 
 
+def test_a_client_finds_its_directory_under_a_relative_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients run inside the directory and are given paths in it."""
+
+    def copy(directory: Path, silence: float) -> None:
+        write_good(directory, silence)
+        run_watched(["cp", str(directory / "first"), str(directory / "copied")], directory, silence)
+
+    monkeypatch.chdir(tmp_path)
+    assert obtain("toy", FILES, [Origin("client", copy)], "data").paths["first"] == Path("data/toy/first")
+
+
 def test_the_next_origin_is_tried_and_the_failure_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     assert obtain("toy", FILES, [Origin("bad", refuse), GOOD], str(tmp_path)).origin == "good"
