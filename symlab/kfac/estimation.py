@@ -12,9 +12,10 @@ from symlab.errors import ConfigError
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.dense import DenseEstimator, trainable_names
 from symlab.kfac.differentiable import FactorGradients, GraphPass
-from symlab.kfac.kronecker import KroneckerEstimator
+from symlab.kfac.kronecker import FactorSums
 from symlab.kfac.layers import Layer, find_layers, refuse_batch_dependence
 from symlab.kfac.likelihoods import Likelihood
+from symlab.kfac.parallel import KroneckerEstimator
 from symlab.kfac.rules import RuleOptions, Rules
 from symlab.kfac.rules.base import BiasBlock, Sharing
 from symlab.kfac.signals import Kind
@@ -63,10 +64,18 @@ def estimate(
     The model is left as it is: same mode, same gradients.
     """
     require_likelihood(likelihood)
+    exclude = tuple(exclude)
     layers, names = _choose(model, structure, sharing, bias, exclude, rules)
     estimator: KroneckerEstimator | DenseEstimator
     if layers is not None:
-        estimator = KroneckerEstimator(model, likelihood, layers, kind, samples, memory_budget, accumulation)
+
+        def sums_for(module: nn.Module) -> FactorSums:
+            own = layers if module is model else find_layers(module, RuleOptions(sharing, bias), rules, exclude)
+            return FactorSums(module, likelihood, own, kind, samples, accumulation)
+
+        # Samples of a Monte-Carlo Fisher come from one random stream, which threads would read in any order.
+        threads = 1 if kind == "mc" else torch.get_num_threads()
+        estimator = KroneckerEstimator(model, sums_for, memory_budget, threads)
     else:
         full = structure == "full"
         estimator = DenseEstimator(model, likelihood, names, full, kind, samples, memory_budget, accumulation)

@@ -1,10 +1,9 @@
-"""One pass over the data: the Kronecker factors of every block.
+"""The Kronecker factors of every block, summed over chunks of data.
 
 For each chunk of data points: a forward pass in which every layer's inputs are recorded, the input factors, then one
-backward pass per signal and the output factors. Nothing is kept but the factors and one chunk's activations. Chunks are as
-large as the memory budget allows; within a chunk all signals are backpropagated at once where they are small (many
-signals, little
-arithmetic: calls would dominate), one after the other otherwise.
+backward pass per signal and the output factors. Nothing is kept but the factors and one chunk's activations. Within a chunk
+all signals are backpropagated at once where they are small (calls would dominate), one after the other otherwise.
+``symlab.kfac.parallel`` decides how large chunks are and who works on them.
 """
 
 from collections.abc import Iterator
@@ -32,10 +31,11 @@ class _Totals:
     inputs: Tensor
     outputs: Tensor
     rows: float = 0.0
+    shared: bool = False  # the output factor is summed by a twin
 
 
-class KroneckerEstimator:
-    """Adds up factors batch by batch; ``blocks()`` at the end."""
+class FactorSums:
+    """Adds up factors chunk by chunk; ``blocks()`` at the end."""
 
     def __init__(
         self,
@@ -44,34 +44,22 @@ class KroneckerEstimator:
         layers: list[Layer],
         kind: Kind,
         samples: int,
-        memory_budget: int,
         accumulation: torch.dtype | None,
     ):
         self.model, self.likelihood, self.layers = model, likelihood, layers
-        self.kind, self.samples = kind, samples
-        self.memory_budget, self.accumulation = memory_budget, accumulation
+        self.kind, self.samples, self.accumulation = kind, samples, accumulation
         # The model computes with these: without gradients of their own, so that no backward pass computes them, and with
         # channels side by side, in which layout convolutions are fastest. The model itself stays as it is.
         self.weights = {name: channels_last(parameter.detach()) for name, parameter in model.named_parameters()}
         self.totals: dict[tuple[str, ...], _Totals] = {}
         self.log_likelihood, self.n_data, self.n_outputs = 0.0, 0, 0
-        self.chunk: int | None = None
 
-    def add(self, inputs: Tensor, targets: Tensor) -> None:
-        start = 0
-        while start < len(inputs):
-            size = self.chunk or min(2, len(inputs))  # the first few data points tell what one costs
-            size = min(size, len(inputs) - start)
-            self._add_chunk(inputs[start : start + size], targets[start : start + size])
-            start += size
-
-    def _add_chunk(self, inputs: Tensor, targets: Tensor) -> None:
+    def add(self, inputs: Tensor, targets: Tensor) -> float:
+        """One chunk; returns the bytes that each of its data points took."""
         with Capture(self.layers) as capture, torch.enable_grad():
             outputs = functional_call(self.model, self.weights, (channels_last(inputs),))
         capture.check_complete()
         n_data = len(inputs)
-        if self.chunk is None:
-            self.chunk = max(1, int(self.memory_budget / (GRAPH_OVERHEAD * captured_bytes(capture.uses) / n_data)))
         with torch.no_grad():
             self.log_likelihood += self.likelihood.log_likelihood(outputs, targets).item()
             self.n_data, self.n_outputs = self.n_data + n_data, outputs.shape[1]
@@ -82,18 +70,19 @@ class KroneckerEstimator:
         for gradients in _backpropagate(outputs, capture.uses, signals):
             with torch.no_grad():
                 self._add_outputs(capture.uses, seen, gradients, n_data)
+        return GRAPH_OVERHEAD * captured_bytes(capture.uses) / n_data
 
     def _add_inputs(self, layer: Layer, inputs: Tensor) -> None:
         for rule in layer.rules:
             names = layer.full_names(rule)
             if names not in self.totals:
-                self.totals[names] = _Totals(*self._zeros(layer, rule, inputs))
+                self.totals[names] = self._zeros(layer, rule, inputs)
             totals = self.totals[names]
             rule.accumulate_inputs(totals.inputs, inputs)
             totals.rows += rule.count(inputs)
 
-    def _zeros(self, layer: Layer, rule: BlockRule, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Room for both factors, sized by the rows of one data point."""
+    def _zeros(self, layer: Layer, rule: BlockRule, inputs: Tensor) -> _Totals:
+        """Room for both factors, sized by the rows of one data point; the output factor may be a twin's."""
         rows = rule.input_rows(inputs[:1])
         products, blocks, width = rows.shape[0], rows.shape[1], rows.shape[-1]
         size = sum(layer.module.get_parameter(name).numel() for name in rule.names)
@@ -102,8 +91,10 @@ class KroneckerEstimator:
         dtype, device = self.accumulation or inputs.dtype, inputs.device
         extent = n_outputs // output_blocks
         left = torch.zeros(products, blocks, width, width, dtype=dtype, device=device)
-        right = torch.zeros(products, output_blocks, extent, extent, dtype=dtype, device=device)
-        return left, right
+        twin = rule.output_twin(inputs)
+        if twin is not None and twin in layer.rules:
+            return _Totals(left, self.totals[layer.full_names(twin)].outputs, shared=True)
+        return _Totals(left, torch.zeros(products, output_blocks, extent, extent, dtype=dtype, device=device))
 
     def _add_outputs(
         self, uses: list[LayerUse], seen: list[Tensor], gradients: tuple[Tensor | None, ...], n_data: int
@@ -114,7 +105,28 @@ class KroneckerEstimator:
             for signal in gradient:
                 signal = per_data_point(signal, n_data, use.layer.name, average=False)
                 for rule in use.layer.rules:
-                    accumulate_gram(self.totals[use.layer.full_names(rule)].outputs, rule.output_rows(inputs, signal))
+                    totals = self.totals[use.layer.full_names(rule)]
+                    if not totals.shared:
+                        accumulate_gram(totals.outputs, rule.output_rows(inputs, signal))
+
+    def __iadd__(self, other: "FactorSums") -> "FactorSums":
+        """Take over what another one summed up."""
+        for names, theirs in other.totals.items():
+            ours = self.totals.setdefault(names, theirs)
+            if ours is theirs:
+                continue
+            ours.inputs += theirs.inputs
+            ours.rows += theirs.rows
+            if not ours.shared:
+                ours.outputs += theirs.outputs
+        self.log_likelihood += other.log_likelihood
+        self.n_data += other.n_data
+        self.n_outputs = self.n_outputs or other.n_outputs
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        return sum(totals.inputs.nbytes + totals.outputs.nbytes for totals in self.totals.values())
 
     def blocks(self) -> dict[str, KroneckerBlock]:
         parameters = dict(self.model.named_parameters())

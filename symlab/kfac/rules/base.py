@@ -55,6 +55,10 @@ class BlockRule(ABC):
     def count(self, inputs: Tensor) -> int:
         """The number of terms of each sum, N or N T."""
 
+    def output_twin(self, inputs: Tensor) -> "BlockRule | None":
+        """Another rule of this layer whose output factor is the same for inputs of this shape, so that it is summed once."""
+        return None
+
     def accumulate_inputs(self, total: Tensor, inputs: Tensor) -> None:
         """Add the Gram matrix of ``input_rows`` to ``total`` (p, a, d, d), on and above the diagonal; may be done faster."""
         accumulate_gram(total, self.input_rows(inputs))
@@ -70,8 +74,8 @@ class ExactBlock(BlockRule):
     Right for small tensors: biases, scales of normalisation layers, single scalars. Subclasses define ``gradient_rows``.
     """
 
-    def __init__(self, name: str):
-        self.names = (name,)
+    def __init__(self, name: str, twin: BlockRule | None = None):
+        self.names, self.twin = (name,), twin
 
     @abstractmethod
     def gradient_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:

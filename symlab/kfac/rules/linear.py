@@ -28,6 +28,12 @@ class LinearWeight(BlockRule):
 
 
 class LinearBias(ExactBlock):
+    """Without shared positions, or once these are summed up, a bias sees the same gradients as its weight."""
+
+    def output_twin(self, inputs: Tensor) -> BlockRule | None:
+        assert isinstance(self.twin, LinearWeight)
+        return self.twin if inputs.dim() == 2 or self.twin.options.sharing == "reduce" else None
+
     def gradient_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
         return gradients.flatten(1, -2).sum(1) if gradients.dim() > 2 else gradients
 
@@ -37,4 +43,5 @@ def linear_rules(module: nn.Module, options: RuleOptions) -> list[BlockRule]:
         return [LinearWeight(options)]
     if options.bias == "joint":
         return [LinearWeight(options, with_bias=True)]
-    return [LinearWeight(options), LinearBias("bias")]
+    weight = LinearWeight(options)
+    return [weight, LinearBias("bias", twin=weight)]

@@ -1,0 +1,92 @@
+"""One pass over the data by several threads.
+
+On a processor the operations of a fit are many and small, and two threads that share every one of them spend much of their
+time waiting
+for each other. So chunks of data are shared out instead: each worker has a replica of the model (the same weights, hooks
+of its own) and sums of its own, which are added at the end. Chunks go to workers in turn, so the result does not depend on
+who is faster.
+"""
+
+import copy
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from torch import Tensor, nn
+
+from symlab.kfac.blocks import KroneckerBlock
+from symlab.kfac.kronecker import FactorSums
+
+SMALLEST_SHARE = 32  # data points of a worker's chunk; below, starting threads costs more than they save
+
+
+class KroneckerEstimator:
+    """Adds up factors batch by batch; ``blocks()`` at the end. ``sums_for(model)`` makes empty sums for a model or a
+    replica of it."""
+
+    def __init__(self, model: nn.Module, sums_for: Callable[[nn.Module], FactorSums], memory_budget: int, threads: int):
+        self.model, self.sums_for, self.memory_budget, self.threads = model, sums_for, memory_budget, threads
+        self.workers = [sums_for(model)]
+        self.chunk: int | None = None
+        self.turn = 0
+
+    def add(self, inputs: Tensor, targets: Tensor) -> None:
+        start = 0
+        if self.chunk is None:  # the first few data points tell what one costs
+            start = min(2, len(inputs))
+            cost = self.workers[0].add(inputs[:start], targets[:start])
+            if inputs.device.type == "cpu" and self.workers[0].nbytes < self.memory_budget:
+                self.workers += [self.sums_for(_replica(self.model)) for _ in range(self.threads - 1)]
+            self.chunk = max(1, int(self.memory_budget / len(self.workers) / cost))
+        rest = len(inputs) - start
+        size = min(self.chunk, max(SMALLEST_SHARE, -(-rest // len(self.workers))))
+        places = [slice(begin, begin + size) for begin in range(start, len(inputs), size)]
+        if len(self.workers) == 1 or len(places) == 1:
+            for place in places:
+                self.workers[0].add(inputs[place], targets[place])
+            return
+        shares: list[list[slice]] = [[] for _ in self.workers]
+        for place in places:
+            shares[self.turn % len(self.workers)].append(place)
+            self.turn += 1
+        self._work(inputs, targets, shares)
+
+    def _work(self, inputs: Tensor, targets: Tensor, shares: list[list[slice]]) -> None:
+        def work(worker: FactorSums, share: list[slice]) -> None:
+            torch.set_num_threads(1)  # of this worker
+            for place in share:
+                worker.add(inputs[place], targets[place])
+
+        before = torch.get_num_threads()
+        try:
+            with ThreadPoolExecutor(len(self.workers)) as pool:
+                for done in [pool.submit(work, *pair) for pair in zip(self.workers, shares, strict=True)]:
+                    done.result()
+        finally:
+            torch.set_num_threads(before)
+
+    def blocks(self) -> dict[str, KroneckerBlock]:
+        self._gather()
+        return self.workers[0].blocks()
+
+    def _gather(self) -> None:
+        while len(self.workers) > 1:
+            self.workers[0] += self.workers.pop()
+
+    @property
+    def log_likelihood(self) -> float:
+        return sum(worker.log_likelihood for worker in self.workers)
+
+    @property
+    def n_data(self) -> int:
+        return sum(worker.n_data for worker in self.workers)
+
+    @property
+    def n_outputs(self) -> int:
+        return self.workers[0].n_outputs
+
+
+def _replica(model: nn.Module) -> nn.Module:
+    """Modules of its own, tensors in common."""
+    tensors = [*model.parameters(), *model.buffers()]
+    return copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})
