@@ -15,16 +15,25 @@ from torch.nn.grad import conv2d_weight
 
 
 def _padded(features: Tensor, kernel: Tensor) -> Tensor:
+    """The map continued periodically by half a kernel, in the layout it has (nn.functional.pad would always lay it out
+    anew)."""
     vertical, horizontal = kernel.shape[2] // 2, kernel.shape[3] // 2
     if not vertical and not horizontal:
         return features
-    return nn.functional.pad(features, (horizontal, horizontal, vertical, vertical), mode="circular")
+    if features.stride(1) != 1:  # channels not side by side
+        return nn.functional.pad(features, (horizontal, horizontal, vertical, vertical), mode="circular")
+    pixels = features.permute(0, 2, 3, 1)
+    height, width = pixels.shape[1:3]
+    if vertical:
+        pixels = torch.cat([pixels[:, height - vertical :], pixels, pixels[:, :vertical]], 1)
+    if horizontal:
+        pixels = torch.cat([pixels[:, :, width - horizontal :], pixels, pixels[:, :, :horizontal]], 2)
+    return pixels.permute(0, 3, 1, 2)
 
 
 def _adjoint(kernel: Tensor) -> Tensor:
     """The kernel of the transposed map, in the memory layout of the kernel: a convolution takes its layout from there."""
-    channels_last = kernel.is_contiguous(memory_format=torch.channels_last)
-    layout = torch.channels_last if channels_last else torch.contiguous_format
+    layout = torch.channels_last if kernel.stride(1) == 1 else torch.contiguous_format
     return kernel.flip(2, 3).transpose(0, 1).contiguous(memory_format=layout)
 
 

@@ -41,3 +41,12 @@ def test_commutes_with_every_translation():
         for right in range(6):
             moved = ours(features.roll((down, right), (2, 3)))
             torch.testing.assert_close(moved, ours(features).roll((down, right), (2, 3)), rtol=1e-12, atol=1e-12)
+
+
+def test_under_vmap():
+    _, ours = twins(3)
+    features = torch.randn(5, 2, 3, 4, 6, dtype=torch.float64)
+    for layout in (torch.contiguous_format, torch.channels_last):
+        ours = ours.to(memory_format=layout)
+        expected = torch.stack([ours(each.contiguous(memory_format=layout)) for each in features])
+        torch.testing.assert_close(torch.func.vmap(ours)(features), expected, rtol=1e-12, atol=1e-12)
