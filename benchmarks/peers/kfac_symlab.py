@@ -1,6 +1,7 @@
 """symlab, measured like a peer: ``symlab.kfac.estimate`` with its defaults (exact GGN, biases as blocks of their own).
 
-On the ELLA network its own polyphase pooling takes the place of the plain one, the same function; convolutions stay nn.Conv2d.
+On the ELLA network its own polyphase pooling takes the place of the plain one, the same function; convolutions stay
+nn.Conv2d.
 """
 
 from torch import nn
