@@ -21,7 +21,9 @@ from torch import Tensor, nn
 from symlab import kfac
 from symlab.errors import ConfigError
 from symlab.kfac.blocks import KroneckerBlock
+from symlab.kfac.layers import Layer, find_layers
 from symlab.kfac.likelihoods import Likelihood, Regression
+from symlab.kfac.rules import RuleOptions
 from symlab.laplace import predictive, storage
 from symlab.laplace.hypergradient import hyperparameter_gradient
 from symlab.laplace.marginal_likelihood import (
@@ -31,7 +33,7 @@ from symlab.laplace.marginal_likelihood import (
     PriorTrajectory,
     optimise_prior,
 )
-from symlab.laplace.posterior import Posterior
+from symlab.laplace.posterior import Posterior, evaluating
 from symlab.laplace.predictive import GaussianPrediction
 from symlab.laplace.prior import GaussianPrior
 from symlab.laplace.spectrum import Spectrum
@@ -135,9 +137,20 @@ class Laplace:
         """The Gaussian over the weights at the present prior precisions (and noise); made again only when they changed."""
         now = torch.cat([self.prior.log_precision, torch.as_tensor(self.data_fit.curvature_scale()).reshape(1)]).detach()
         if self._posterior is None or not torch.equal(self._posterior[0], now):
-            made = Posterior(self.model, self.spectra, self.prior, self.mean, self.data_fit.curvature_scale())
+            scale = self.data_fit.curvature_scale()
+            made = Posterior(self.model, self.spectra, self.prior, self.mean, scale, layers=self._layers())
             self._posterior = (now, made)
         return self._posterior[1]
+
+    def _layers(self) -> list[Layer] | None:
+        """The layers of a Kronecker fit, with exact rows: whatever the fit did over shared positions, a Jacobian sums over
+        them."""
+        options = self.fit_options
+        if options is None or options["structure"] != "kfac":
+            return None
+        with evaluating(self.model):
+            rule_options = RuleOptions("expand", options.get("bias", "separate"))
+            return find_layers(self.model, rule_options, options.get("rules"), options.get("exclude", ()))
 
     def predict(
         self,

@@ -7,9 +7,9 @@ Linearised at theta*, the network's outputs are Gaussian too:
     J            one tensor (N, C, *shape) per parameter, joined to (N, C, p, E, D) per curvature block
     J Sigma J^T  (N, C, C), summed over blocks as (R^T J)^T (R^T J) with Sigma = R R^T, hence symmetric and never negative
 
-Jacobians come from ``torch.func`` (reverse mode, vectorised over data points), so any model that maps data points
-independently will do. They are made for a few data points at a time: ``memory`` bounds the number of their entries (N C P
-of a chunk).
+Where the fit knows the layers, rows take the place of Jacobians (``linearised.py``). Otherwise Jacobians come from
+``torch.func`` (reverse mode, vectorised over data points), so any model that maps data points independently will do. They
+are made for a few data points at a time: ``memory`` bounds the number of their entries (N C P of a chunk).
 
 The posterior owns a copy of theta*, so the model may be trained further; buffers and structure are the model's. The model
 runs in evaluation mode and is left in the mode it had.
@@ -23,6 +23,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 
 from symlab.errors import ConfigError
+from symlab.kfac.layers import Layer
+from symlab.laplace.linearised import covariance_from_rows, rows_suffice
 from symlab.laplace.prior import GaussianPrior
 from symlab.laplace.spectrum import Spectrum
 
@@ -36,8 +38,9 @@ class Posterior:
         mean: Mapping[str, Tensor],
         curvature_scale: Tensor | float = 1.0,
         memory: int = 2**25,
+        layers: list[Layer] | None = None,
     ):
-        self.model = model
+        self.model, self.layers = model, layers
         self.mean = {name: mean[name].detach().clone() for spectrum in spectra for name in spectrum.block.names}
         self.blocks = [spectrum.block for spectrum in spectra]
         self.memory = memory
@@ -71,10 +74,21 @@ class Posterior:
         """Mean f(x; theta*) (N, C) and covariance J Sigma J^T (N, C, C) of the linearised outputs, as float64."""
         means, covariances = [], []
         for chunk in self._chunks(inputs):
-            mean, jacobians = self.jacobians(chunk)
+            mean, covariance = self._from_rows(chunk) or self._from_jacobians(chunk)
             means.append(mean.double())
-            covariances.append(self._covariance(jacobians).double())
+            covariances.append(covariance.double())
         return torch.cat(means), torch.cat(covariances)
+
+    def _from_rows(self, inputs: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Without Jacobians, where the layers are known and their blocks are single products."""
+        if self.layers is None or not rows_suffice(self.blocks):
+            return None
+        with evaluating(self.model):
+            return covariance_from_rows(self.model, self.mean, self.layers, self.blocks, self._whitened, inputs)
+
+    def _from_jacobians(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        mean, jacobians = self.jacobians(inputs)
+        return mean, self._covariance(jacobians)
 
     def jacobians(self, inputs: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """f (N, C) and df / dtheta of every parameter, (N, C, *shape)."""

@@ -121,9 +121,13 @@ class Whitened:
                 total[products] += tile.sum(1) if weights is None else (weights[products, None, outputs] @ tile).squeeze(1)
         return total
 
-    def _inverse_root_values(self) -> Tensor:
+    def prior_values(self) -> Tensor:
+        """1 / (1 + x): (p, E, D)."""
         rows = self.outputs.values * self.weight[:, None]
-        return (rows[:, :, None] * self.inputs.values[:, None, :]).add_(1).rsqrt_()
+        return (rows[:, :, None] * self.inputs.values[:, None, :]).add_(1).reciprocal_()
+
+    def _inverse_root_values(self) -> Tensor:
+        return self.prior_values().sqrt_()
 
     @staticmethod
     def _rotate(outputs: Callable[[Tensor], Tensor], inputs: Callable[[Tensor], Tensor], matrix: Tensor) -> Tensor:
