@@ -5,6 +5,8 @@ import torch
 
 from symlab.data.dataset import Dataset, Split
 
+torch.set_num_threads(1)  # tests are many and small: a second thread would mostly wait for the first
+
 
 @pytest.fixture
 def blobs() -> Dataset:
