@@ -70,6 +70,9 @@ class DenseEstimator:
         for some_inputs, some_signals in zip(inputs.split(chunk), signals.split(chunk), strict=True):
             yield signal_gradients(self.model, self.parameters, some_inputs, some_signals, detach=True)
 
+    def finish(self) -> "DenseEstimator":
+        return self
+
     def blocks(self) -> dict[str, KroneckerBlock]:
         shapes = {name: tuple(parameter.shape) for name, parameter in self.parameters.items()}
         if self.full:

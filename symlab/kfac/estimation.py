@@ -58,7 +58,7 @@ def estimate(
     sharing: over positions that share a weight; bias: in a block of its own or jointly with the weight.
     exclude: names of parameters or modules that have no curvature, e.g. those of a hyperparameter.
     rules: for layers that do not bring their own (see ``symlab.kfac.rules.base``).
-    memory_budget: bytes for what is worked on at once; batches are cut into chunks that fit.
+    memory_budget: bytes for what is worked on at once; batches are joined or cut into chunks that fit.
     accumulation: type of the sums; None takes the type of the inputs. torch.float64 for long float32 passes.
 
     The model is left as it is: same mode, same gradients.
@@ -81,9 +81,10 @@ def estimate(
         estimator = DenseEstimator(model, likelihood, names, full, kind, samples, memory_budget, accumulation)
     for inputs, targets in batches:
         estimator.add(inputs, targets)
-    if estimator.n_data == 0:
+    sums = estimator.finish()
+    if sums.n_data == 0:
         raise ConfigError("there were no batches: curvature needs data (an iterator that was used up?)")
-    return Curvature(estimator.blocks(), estimator.log_likelihood, estimator.n_data, estimator.n_outputs)
+    return Curvature(sums.blocks(), sums.log_likelihood, sums.n_data, sums.n_outputs)
 
 
 def graph_pass(

@@ -14,14 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import Tensor, nn
 
-from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.kronecker import FactorSums
 
 SMALLEST_SHARE = 32  # data points of a worker's chunk; below, starting threads costs more than they save
 
 
 class KroneckerEstimator:
-    """Adds up factors batch by batch; ``blocks()`` at the end. ``sums_for(model)`` makes empty sums for a model or a
+    """Adds up factors batch by batch; ``finish()`` at the end. ``sums_for(model)`` makes empty sums for a model or a
     replica of it."""
 
     def __init__(self, model: nn.Module, sums_for: Callable[[nn.Module], FactorSums], memory_budget: int, threads: int):
@@ -29,18 +28,34 @@ class KroneckerEstimator:
         self.workers = [sums_for(model)]
         self.chunk: int | None = None
         self.turn = 0
+        self.waiting: list[tuple[Tensor, Tensor]] = []
 
     def add(self, inputs: Tensor, targets: Tensor) -> None:
-        start = 0
+        """Small batches wait until there is enough for every worker; large ones are cut."""
         if self.chunk is None:  # the first few data points tell what one costs
-            start = min(2, len(inputs))
-            cost = self.workers[0].add(inputs[:start], targets[:start])
-            if inputs.device.type == "cpu" and self.workers[0].nbytes < self.memory_budget:
-                self.workers += [self.sums_for(_replica(self.model)) for _ in range(self.threads - 1)]
-            self.chunk = max(1, int(self.memory_budget / len(self.workers) / cost))
-        rest = len(inputs) - start
-        size = min(self.chunk, max(SMALLEST_SHARE, -(-rest // len(self.workers))))
-        places = [slice(begin, begin + size) for begin in range(start, len(inputs), size)]
+            few = min(2, len(inputs))
+            self._choose_chunk(inputs, self.workers[0].add(inputs[:few], targets[:few]))
+            inputs, targets = inputs[few:], targets[few:]
+        if self.waiting and inputs.shape[1:] != self.waiting[0][0].shape[1:]:
+            self._flush()
+        self.waiting.append((inputs, targets))
+        assert self.chunk is not None
+        if sum(len(each) for _, each in self.waiting) >= self.chunk * len(self.workers):
+            self._flush()
+
+    def _choose_chunk(self, inputs: Tensor, cost: float) -> None:
+        if inputs.device.type == "cpu" and self.workers[0].nbytes < self.memory_budget:
+            self.workers += [self.sums_for(_replica(self.model)) for _ in range(self.threads - 1)]
+        self.chunk = max(1, int(self.memory_budget / len(self.workers) / cost))
+
+    def _flush(self) -> None:
+        if not self.waiting:
+            return
+        inputs, targets = (torch.cat(parts) if len(parts) > 1 else parts[0] for parts in zip(*self.waiting, strict=True))
+        self.waiting = []
+        assert self.chunk is not None
+        size = min(self.chunk, max(SMALLEST_SHARE, -(-len(inputs) // len(self.workers))))
+        places = [slice(begin, begin + size) for begin in range(0, len(inputs), size)]
         if len(self.workers) == 1 or len(places) == 1:
             for place in places:
                 self.workers[0].add(inputs[place], targets[place])
@@ -65,25 +80,12 @@ class KroneckerEstimator:
         finally:
             torch.set_num_threads(before)
 
-    def blocks(self) -> dict[str, KroneckerBlock]:
-        self._gather()
-        return self.workers[0].blocks()
-
-    def _gather(self) -> None:
+    def finish(self) -> FactorSums:
+        """Work on what still waits and add up the workers' sums."""
+        self._flush()
         while len(self.workers) > 1:
             self.workers[0] += self.workers.pop()
-
-    @property
-    def log_likelihood(self) -> float:
-        return sum(worker.log_likelihood for worker in self.workers)
-
-    @property
-    def n_data(self) -> int:
-        return sum(worker.n_data for worker in self.workers)
-
-    @property
-    def n_outputs(self) -> int:
-        return self.workers[0].n_outputs
+        return self.workers[0]
 
 
 def _replica(model: nn.Module) -> nn.Module:
