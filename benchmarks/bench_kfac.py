@@ -14,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from functools import partial
 
 import torch
 
@@ -107,13 +108,14 @@ def main() -> None:
     speeds = measure_sgemm()
     peak = max(speeds.values())
     print(f"sgemm: {', '.join(f'{shape} {speed:.0f}' for shape, speed in speeds.items())} GFLOP/s", flush=True)
+    machine = describe_machine() | {"sgemm_gflops": peak}
+    parts = [partial(compare_workload, workload, options.repeats, options.threads, peak) for workload in options.workloads]
     rows: list[Comparison] = []
-    for workload in options.workloads:
-        rows += compare_workload(workload, options.repeats, options.threads, peak)
+    for part in [*parts, partial(compare_differentiable, options.threads), partial(compare_sizes, options.threads)]:
+        rows += part()
+        path = write_comparisons("kfac", rows, machine)  # after every part: a run that is stopped loses one part at most
         print(format_comparisons(rows), "\n", flush=True)
-    rows += compare_differentiable(options.threads) + compare_sizes(options.threads)
-    print(format_comparisons(rows))
-    print(f"written to {write_comparisons('kfac', rows, describe_machine() | {'sgemm_gflops': peak})}")
+    print(f"written to {path}")
 
 
 if __name__ == "__main__":
