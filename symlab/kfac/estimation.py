@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from symlab.errors import ConfigError
+from symlab.kfac.allocator import memory_reused
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.dense import DenseEstimator, trainable_names
 from symlab.kfac.differentiable import FactorGradients, GraphPass
@@ -79,9 +80,10 @@ def estimate(
     else:
         full = structure == "full"
         estimator = DenseEstimator(model, likelihood, names, full, kind, samples, memory_budget, accumulation)
-    for inputs, targets in batches:
-        estimator.add(inputs, targets)
-    sums = estimator.finish()
+    with memory_reused():
+        for inputs, targets in batches:
+            estimator.add(inputs, targets)
+        sums = estimator.finish()
     if sums.n_data == 0:
         raise ConfigError("there were no batches: curvature needs data (an iterator that was used up?)")
     return Curvature(sums.blocks(), sums.log_likelihood, sums.n_data, sums.n_outputs)

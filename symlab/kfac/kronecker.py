@@ -6,8 +6,8 @@ all signals are backpropagated at once where they are small (calls would dominat
 ``symlab.kfac.parallel`` decides how large chunks are and who works on them.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -57,7 +57,7 @@ class FactorSums:
     def add(self, inputs: Tensor, targets: Tensor) -> float:
         """One chunk; returns the bytes that each of its data points took."""
         with Capture(self.layers) as capture, torch.enable_grad():
-            outputs = functional_call(self.model, self.weights, (channels_last(inputs),))
+            outputs = functional_call(self.model, self.weights, (channels_last(inputs.detach()),))
         capture.check_complete()
         n_data = len(inputs)
         with torch.no_grad():
@@ -67,9 +67,7 @@ class FactorSums:
             for use, layer_inputs in zip(capture.uses, seen, strict=True):
                 self._add_inputs(use.layer, layer_inputs)
             signals = backward_signals(self.kind, self.likelihood, outputs.detach(), targets, self.samples)
-        for gradients in _backpropagate(outputs, capture.uses, signals):
-            with torch.no_grad():
-                self._add_outputs(capture.uses, seen, gradients, n_data)
+        self._backpropagate(outputs, capture.uses, seen, signals)
         return GRAPH_OVERHEAD * captured_bytes(capture.uses) / n_data
 
     def _add_inputs(self, layer: Layer, inputs: Tensor) -> None:
@@ -96,18 +94,34 @@ class FactorSums:
             return _Totals(left, self.totals[layer.full_names(twin)].outputs, shared=True)
         return _Totals(left, torch.zeros(products, output_blocks, extent, extent, dtype=dtype, device=device))
 
-    def _add_outputs(
-        self, uses: list[LayerUse], seen: list[Tensor], gradients: tuple[Tensor | None, ...], n_data: int
-    ) -> None:
-        for use, inputs, gradient in zip(uses, seen, gradients, strict=True):
-            if gradient is None:  # the outputs do not depend on this use
-                continue
-            for signal in gradient:
-                signal = per_data_point(signal, n_data, use.layer.name, average=False)
-                for rule in use.layer.rules:
-                    totals = self.totals[use.layer.full_names(rule)]
-                    if not totals.shared:
-                        accumulate_gram(totals.outputs, rule.output_rows(inputs, signal))
+    def _backpropagate(self, outputs: Tensor, uses: list[LayerUse], seen: list[Tensor], signals: Tensor) -> None:
+        """Send all signals (K, N, C) through the graph and add what arrives at every use to its output factors."""
+        edges = [use.edge for use in uses]
+        if len(signals) > 1 and max(use.inputs.nbytes for use in uses) * len(signals) <= SMALL_SIGNALS:
+
+            def gradients_of(signal: Tensor) -> tuple[Tensor | None, ...]:
+                return torch.autograd.grad(outputs, edges, signal, retain_graph=True, allow_unused=True)
+
+            for use, inputs, gradients in zip(uses, seen, vmap(gradients_of)(signals), strict=True):
+                for gradient in () if gradients is None else gradients:  # None: the outputs do not depend on this use
+                    self._add_gradient(use.layer, inputs, gradient, len(signals[0]))
+            return
+        # One after the other: a gradient is used as soon as it is there, while it is in the cache, and freed.
+        starts = [use.edge for use in uses if use.is_start]
+        for use, inputs in zip(uses, seen, strict=True):
+            use.receiver.take = partial(self._add_gradient, use.layer, inputs, n_data=len(signals[0]))
+        for index, signal in enumerate(signals):
+            torch.autograd.grad(outputs, starts, signal, retain_graph=index < len(signals) - 1, allow_unused=True)
+        for use in uses:
+            use.receiver.take = None
+
+    @torch.no_grad()
+    def _add_gradient(self, layer: Layer, inputs: Tensor, gradient: Tensor, n_data: int) -> None:
+        gradient = per_data_point(gradient, n_data, layer.name, average=False)
+        for rule in layer.rules:
+            totals = self.totals[layer.full_names(rule)]
+            if not totals.shared:
+                accumulate_gram(totals.outputs, rule.output_rows(inputs, gradient))
 
     def __iadd__(self, other: "FactorSums") -> "FactorSums":
         """Take over what another one summed up."""
@@ -141,16 +155,3 @@ class FactorSums:
 
 def channels_last(tensor: Tensor) -> Tensor:
     return tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor
-
-
-def _backpropagate(outputs: Tensor, uses: list[LayerUse], signals: Tensor) -> Iterator[tuple[Tensor | None, ...]]:
-    """Gradients of every use for each signal: tuples of (k, N, ...), k signals at a time."""
-    edges = [use.edge for use in uses]
-    largest = max(use.inputs.nbytes for use in uses)
-    if len(signals) > 1 and largest * len(signals) <= SMALL_SIGNALS:
-        yield vmap(lambda signal: torch.autograd.grad(outputs, edges, signal, retain_graph=True, allow_unused=True))(signals)
-        return
-    for index, signal in enumerate(signals):
-        last = index == len(signals) - 1
-        gradients = torch.autograd.grad(outputs, edges, signal, retain_graph=not last, allow_unused=True)
-        yield tuple(None if gradient is None else gradient[None] for gradient in gradients)

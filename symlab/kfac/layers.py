@@ -6,7 +6,7 @@ edge of the autograd graph at its output, so that any graph works: branches, res
 in-place activations.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -34,6 +34,17 @@ class Layer:
         return tuple(f"{self.name}.{name}" if self.name else name for name in rule.names)
 
 
+class GradientReceiver:
+    """Is handed the gradient of a layer's output while the backward pass goes on, so that it need not be kept."""
+
+    def __init__(self) -> None:
+        self.take: Callable[[Tensor], None] | None = None
+
+    def __call__(self, gradient: Tensor) -> None:
+        if self.take is not None:
+            self.take(gradient)
+
+
 @dataclass
 class LayerUse:
     """One call of a layer: its input (N, ...) and where gradients of its output arrive."""
@@ -41,6 +52,8 @@ class LayerUse:
     layer: Layer
     inputs: Tensor
     edge: GradientEdge
+    receiver: GradientReceiver
+    is_start: bool  # no layer with curvature comes before it: the graph starts here
     version: int  # of the input's memory, to notice a later change in place
     nbytes: int  # of input and output
 
@@ -171,10 +184,13 @@ class Capture:
                 raise ConfigError(
                     f"layer '{layer.name}' must take one tensor and return one tensor to have a curvature rule"
                 )
-            if not output.requires_grad:  # nothing before this layer has a gradient: the graph starts here
+            is_start = not output.requires_grad
+            if is_start:
                 output = output + output.new_zeros((), requires_grad=True)
-            inputs, edge = arguments[0], get_gradient_edge(output)
-            self.uses.append(LayerUse(layer, inputs, edge, inputs._version, inputs.nbytes + output.nbytes))
+            inputs, edge, receiver = arguments[0], get_gradient_edge(output), GradientReceiver()
+            output.register_hook(receiver)
+            nbytes = inputs.nbytes + output.nbytes
+            self.uses.append(LayerUse(layer, inputs, edge, receiver, is_start, inputs._version, nbytes))
             return output
 
         return record

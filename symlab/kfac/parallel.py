@@ -16,7 +16,9 @@ from torch import Tensor, nn
 
 from symlab.kfac.kronecker import FactorSums
 
-SMALLEST_SHARE = 32  # data points of a worker's chunk; below, starting threads costs more than they save
+# Data points of a worker's chunk: below the first, starting threads costs more than they save; above the second, nothing is
+# won by more of them.
+SMALLEST_SHARE, LARGEST_SHARE = 32, 256
 
 
 class KroneckerEstimator:
@@ -46,7 +48,7 @@ class KroneckerEstimator:
     def _choose_chunk(self, inputs: Tensor, cost: float) -> None:
         if inputs.device.type == "cpu" and self.workers[0].nbytes < self.memory_budget:
             self.workers += [self.sums_for(_replica(self.model)) for _ in range(self.threads - 1)]
-        self.chunk = max(1, int(self.memory_budget / len(self.workers) / cost))
+        self.chunk = max(1, min(LARGEST_SHARE, int(self.memory_budget / len(self.workers) / cost)))
 
     def _flush(self) -> None:
         if not self.waiting:
