@@ -2,7 +2,7 @@
 
     objective(theta) = -1/N sum_n log p(y_n | f(x_n; theta)) + sum_g delta_g / (2 N) |theta_g|^2
 
-The gradient of the second term, delta_g / N theta_g, is added to that of the batch (a coupled weight decay, one rate for each
+The gradient of the second term, delta_g / N theta_g, is added to that of the batch (a coupled weight decay, one for each
 tensor), so the prior costs no extra pass. The learning rate follows a cosine from ``learning_rate`` to
 ``final_learning_rate`` over all steps (ELLA App. F.6).
 

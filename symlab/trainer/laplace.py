@@ -1,4 +1,4 @@
-"""Differentiable Laplace: weights by Adam and prior precisions by the marginal likelihood, in turn (ELLA Sections 4, 5, F.6).
+"""Differentiable Laplace: weights by Adam, prior precisions by the marginal likelihood, in turn (ELLA Sections 4, 5, F.6).
 
 Weights theta descend the MAP objective under the present precisions, one delta_g for each parameter tensor
 (``PosteriorDescent``). After ``burn_in`` epochs, and then ``every`` so many, the curvature of the network is taken on the
