@@ -104,12 +104,18 @@ class Loop:
                 self._checkpoint_if_due()
             with self.hardware.autocast():
                 learned = self.learner.end_epoch(epoch)
+            self._refuse_non_finite(learned)
             metrics = self.progress.end_epoch() | learned | self._validation(epoch)
             self.directory.append_metrics({"epoch": epoch, "step": self._steps_done(), **metrics})
             self.observer.epoch(epoch, metrics)
             self.progress.seconds = time.monotonic() - started
             self._checkpoint_if_due()
         return time.monotonic() - started
+
+    def final_metrics(self) -> dict[str, float]:
+        """What the last epoch logged; read from the log, so that it is there after any resume."""
+        lines = self.directory.metrics()
+        return {name: value for name, value in lines[-1].items() if name not in ("epoch", "step")} if lines else {}
 
     def predict(self, inputs: torch.Tensor) -> torch.Tensor:
         with self.hardware.autocast():
@@ -119,6 +125,10 @@ class Loop:
         with self.hardware.autocast():
             metrics = self.learner.step(Batch(self.hardware.prepare_inputs(batch.inputs), batch.targets))
         self.progress.add(metrics)
+        self._refuse_non_finite(metrics)
+        self.observer.step(self._steps_done(), self.plan.total_steps, metrics)
+
+    def _refuse_non_finite(self, metrics: dict[str, float]) -> None:
         for name, value in metrics.items():
             if not math.isfinite(value):
                 raise DivergedError(
@@ -126,7 +136,6 @@ class Loop:
                     f"(epoch {self.progress.epoch}): lower learner.learning_rate or look at {self.directory.path}",
                     {"step": self._steps_done(), "epoch": self.progress.epoch, "quantity": name, "value": str(value)},
                 )
-        self.observer.step(self._steps_done(), self.plan.total_steps, metrics)
 
     def _validation(self, epoch: int) -> dict[str, float]:
         every, last = self.training.validate_every, epoch + 1 == self.training.epochs
