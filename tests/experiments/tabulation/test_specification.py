@@ -68,9 +68,9 @@ def test_row_in_a_metric_is_the_label_of_the_row(edited: Edited) -> None:
 def test_words_stand_for_numbers_from_0_on(edited: Edited) -> None:
     folder = edited("table.yaml", "metric: test/nll,", "metric: test/nll, words: [flat, round],")
     paper = folder / "paper.csv"
-    paper.write_text(paper.read_text(encoding="utf-8") + f"{CATS},Laplace,round,,\n", encoding="utf-8")
+    paper.write_text(paper.read_text(encoding="utf-8") + f"{DOGS},Laplace,round,,\n", encoding="utf-8")
     table = load_table(folder)
-    printed, metric = table.paper_values[CATS, "Laplace"], cell(table, CATS, "Laplace").metric
+    printed, metric = table.paper_values[DOGS, "Laplace"], cell(table, DOGS, "Laplace").metric
     assert (printed.value, printed.text) == (1.0, "round")
     assert [metric.format(value) for value in (0.0, 1.0, 2.0)] == ["flat", "round", f"{2:.{metric.digits}f}"]
     assert metric.format(0.5) == f"{0.5:.{metric.digits}f}"  # seeds that disagree
