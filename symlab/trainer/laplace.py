@@ -14,7 +14,7 @@ those of the network at theta*: what was learnt enters them through the weights,
 # the cosine from fit to fit; final_prior_learning_rate = prior_learning_rate leaves it constant.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -124,8 +124,9 @@ class DifferentiableLaplace:
         }
         for name, tensor in tensors.items():
             metrics |= {f"{quantity}/{name}": value for quantity, value in vars(tensor).items()}
-        if hasattr(self.model, "describe_fit"):
-            metrics |= self.model.describe_fit(tensors)
+        describe: Callable[..., dict[str, float]] | None = getattr(self.model, "describe_fit", None)
+        if describe is not None:
+            metrics |= describe(tensors)
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
