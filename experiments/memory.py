@@ -4,17 +4,18 @@ With W the bytes of all parameters, F those of all Kronecker factors and n^2 the
 
     peak      data + 4 W + max(training, fit)         4 W: weights, gradients and Adam's two moments
     training  what autograd keeps of a batch for the backward pass, and twice its largest tensor for gradients underway
-    fit       W + copies F + max(chunk, 16 n^2)       MAP has none
+    fit       W + copies F + chunk + 16 n^2           MAP has none
 
     W         a fit keeps theta*
     copies    1; 2 where the curvature of a part of the data is scaled up to all; one more for each further thread that sums
               factors of its own (only while F is below the budget of a chunk)
-    chunk     ``symlab.kfac.estimation.MEMORY_BUDGET``, what is kept of the data points worked on at once
+    chunk     ``symlab.kfac.estimation.MEMORY_BUDGET``, for the data points worked on at once; they are done with when factors
+              are decomposed, but an allocator seldom gives so many small pieces back
     16 n^2    a factor is decomposed in float64, one at a time, by a solver that works on a copy
 
 Eigenvectors are never asked for (prior steps need eigenvalues), and the products of eigenvalues exist only tile by tile, so
-nothing has the size of a dense curvature block. Not counted: the interpreter with its libraries (``runtime``, measured apart),
-workspaces inside convolutions, and what the allocator keeps.
+nothing has the size of a dense curvature block. Not counted: the interpreter with its libraries (a plan measures and adds them)
+and workspaces inside convolutions and solvers, together tens of megabytes.
 """
 
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ def fit_bytes(weights: int, factors: list[FactorSize], scaled_up: bool, threads:
     bytes_of_factors = value_bytes * sum(factor.entries for factor in factors)
     copies = 1 + scaled_up + (threads - 1 if bytes_of_factors < MEMORY_BUDGET else 0)
     decomposition = 2 * _DOUBLE * max(factor.entries for factor in factors)
-    return weights + copies * bytes_of_factors + max(MEMORY_BUDGET, decomposition)
+    return weights + copies * bytes_of_factors + MEMORY_BUDGET + decomposition
 
 
 def estimate_memory(

@@ -33,12 +33,11 @@ def test_a_batch_keeps_the_inputs_of_layers_and_the_outputs_of_activations():
 
 def test_a_fit_keeps_weights_and_factors_and_decomposes_one_factor_at_a_time():
     factors = [FactorSize("a", 3, 10), FactorSize("b", 1, 4000)]
-    whole = 4 * (300 + 16_000_000)
-    assert whole < MEMORY_BUDGET < 16 * 16_000_000
-    assert fit_bytes(1000, factors, scaled_up=False, threads=1, value_bytes=4) == 1000 + whole + 16 * 16_000_000
-    assert fit_bytes(1000, factors, scaled_up=True, threads=1, value_bytes=4) == 1000 + 2 * whole + 16 * 16_000_000
-    assert fit_bytes(1000, factors, scaled_up=False, threads=3, value_bytes=4) == 1000 + 3 * whole + 16 * 16_000_000
-    assert fit_bytes(1000, factors[:1], scaled_up=False, threads=1, value_bytes=4) == 1000 + 1200 + MEMORY_BUDGET
+    whole, rest = 4 * (300 + 16_000_000), 1000 + MEMORY_BUDGET + 16 * 16_000_000
+    assert whole < MEMORY_BUDGET
+    assert fit_bytes(1000, factors, scaled_up=False, threads=1, value_bytes=4) == whole + rest
+    assert fit_bytes(1000, factors, scaled_up=True, threads=1, value_bytes=4) == 2 * whole + rest
+    assert fit_bytes(1000, factors, scaled_up=False, threads=3, value_bytes=4) == 3 * whole + rest
 
 
 def test_the_largest_network_of_ella_has_the_factors_of_its_layers():
@@ -95,8 +94,7 @@ print(json.dumps([estimated.peak, peak_memory_bytes(device) - runtime]))
     ids=" ".join,
 )
 def test_the_estimate_is_near_the_peak_of_a_process(overrides: list[str]):
-    """One epoch with a fit; the runtime is what the process had before. Freed memory that stays, and tensors that are
-    created while others still live, make a difference of tens of megabytes."""
+    """One epoch with a fit, above what the process had before; tens of megabytes of workspaces are not counted."""
     common = ["data=digits", "data.resolution=32", "data.train_size=256", "trainer.epochs=1", "hardware.threads=1"]
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, *common, *overrides],
@@ -107,4 +105,4 @@ def test_the_estimate_is_near_the_peak_of_a_process(overrides: list[str]):
         check=True,
     )
     estimated, measured = json.loads(done.stdout)
-    assert abs(estimated - measured) < 0.25 * measured + 60 * MIB, (estimated / MIB, measured / MIB)
+    assert abs(estimated - measured) < 0.1 * measured + 40 * MIB, (estimated / MIB, measured / MIB)
