@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup data test test-data test-slow lint format bench-kfac example-laplace publish clean
+.PHONY: help setup data test test-data test-slow lint format bench-kfac bench-ella example-laplace publish clean
 
 help:  ## this list, and every table with its state
 	@echo "Targets:"
@@ -56,6 +56,9 @@ reproduce-%: $(INSTALLED)  ## any table by name: make reproduce-ella-table1
 
 bench-kfac: $(INSTALLED)  ## exact KFAC fits against their peers (installs them into .bench)
 	$(BIN)/python -m benchmarks.bench_kfac $(ARGS)
+
+bench-ella: $(INSTALLED)  ## one marginal-likelihood fit and 20 prior steps of ELLA networks, in CPU seconds
+	$(BIN)/python -m benchmarks.bench_ella $(ARGS)
 
 example-laplace: $(INSTALLED)  ## tune a prior on MNIST; writes the picture of docs/laplace.md
 	$(BIN)/python docs/examples/prior_on_mnist.py

@@ -52,6 +52,8 @@ def bind(node: Mapping[str, Any], path: str, supplied: frozenset[str] = frozense
 def _checked(value: Any, hint: Any, path: str) -> Any:
     if isinstance(value, Mapping) and "_target_" in value:
         return bind(value, path)
+    if isinstance(value, Mapping) and any(isinstance(part, Mapping) and "_target_" in part for part in value.values()):
+        return {key: _checked(part, Any, f"{path}.{key}") for key, part in value.items()}
     if value == "???":
         raise ConfigError(f"{path} has no value: set {path}=<value>")
     try:

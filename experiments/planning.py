@@ -1,18 +1,46 @@
-"""What a table would cost: parameters, memory and hours of each run, from a few measured steps on this device.
+"""What a table would cost: parameters, memory and hours of each run on this device. Nothing is stored.
 
-Each run is probed in a process of its own, so that its peak memory is its own. Nothing is stored.
+Memory comes from sizes (``experiments.memory``) and holds for the whole run. Hours come from a few measured pieces, each
+taken as often as the run does:
+
+    steps          the fastest of a few steps of training, batches included
+    curvature      two passes over few data points give the seconds of a fit that grow with the data and those that do not
+    eigenvalues    factors up to ``TIMED_SIZE`` are timed one by one, larger ones extrapolated with the cube of their size
+    prior steps    one step over a million eigenvalues is timed, others take their share
+
+Each run is probed in a process of its own, so that it starts from clean memory.
 """
 
 import multiprocessing
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 
+import torch
+from torch import nn
+
+from experiments.composition import RunConfig, compose_run
 from experiments.errors import one_line
+from experiments.memory import estimate_memory
+from experiments.run import build, build_learner
 from experiments.table_runs import TableRuns
+from symlab import kfac
+from symlab.data.dataset import Dataset
+from symlab.kfac.blocks import KroneckerBlock
+from symlab.kfac.sizes import FactorSize, factor_sizes
+from symlab.laplace.spectrum import Spectrum
 from symlab.records.environment import peak_memory_bytes
+from symlab.trainer.descent import hyperparameter_names
+from symlab.trainer.hardware import Hardware
+from symlab.trainer.laplace import DifferentiableLaplace
+from symlab.trainer.loop import Training
+from symlab.trainer.protocol import Batch, Learner
 
 PROBED_STEPS = 3
+FEW_POINTS = 2
+TIMED_SIZE = 1024
 
 
 @dataclass(frozen=True)
@@ -27,38 +55,101 @@ class Probe:
 
 
 def probe(overrides: tuple[str, ...], label: str) -> Probe:
-    """Build the run in this process and time a few steps (the first one warms up)."""
-    from experiments.composition import compose_run
-    from experiments.run import build, build_learner
-    from symlab.trainer.batches import epoch_batches
-    from symlab.trainer.protocol import Batch
-
+    """Build the run in this process, size it and time its pieces."""
     try:
         config = compose_run(overrides)
         hardware, training = build(config.groups["hardware"]), build(config.groups["trainer"])
         device = hardware.prepare_process()
+        runtime = peak_memory_bytes(device)
         data = build(config.groups["data"]).to(device)
         learner = build_learner(config, data, hardware)
-        plan = training.plan(data)
-        seconds = []
-        batches = epoch_batches(data, plan.batch_size, training.augmentation, config.seed, epoch=0)
-        for batch in islice(batches, PROBED_STEPS):
-            started = time.perf_counter()
-            with hardware.autocast():
-                learner.step(Batch(hardware.prepare_inputs(batch.inputs), batch.targets))
-            seconds.append(time.perf_counter() - started)
-        started = time.perf_counter()
-        with hardware.autocast():
-            learner.end_epoch(0)
-        between = time.perf_counter() - started
+        fits = learner if isinstance(learner, DifferentiableLaplace) else None
+        sizes = model_of_sizes(config, data, hardware)
+        threads = torch.get_num_threads() if device.type == "cpu" else 1
+        memory = estimate_memory(sizes, data, training.plan(data).batch_size, fits and fits.fit_size, threads)
+        seconds = step_seconds(learner, training, data, hardware, config.seed) * training.plan(data).total_steps
+        if fits is not None:
+            factors = factor_sizes(sizes, data.input_shape, exclude=hyperparameter_names(sizes))
+            seconds += fit_seconds(fits, factors) * len(fits.fit_epochs())
     except Exception as error:
         message = one_line(error)
         if message is None:
             raise
         return Probe(label, problem=message)
-    total = min(seconds[1:] or seconds) * plan.total_steps + between * plan.epochs
     parameters = sum(parameter.numel() for parameter in learner.model.parameters())
-    return Probe(label, parameters, peak_memory_bytes(device), total / 3600)
+    return Probe(label, parameters, runtime + memory.peak, seconds / 3600)
+
+
+def model_of_sizes(config: RunConfig, data: Dataset, hardware: Hardware) -> nn.Module:
+    """The run's network on the meta device: shapes without memory."""
+    with torch.device("meta"):
+        model = build(config.groups["model"], input_shape=data.input_shape, n_outputs=data.n_outputs)
+    return model.to(torch.float64) if hardware.precision == "float64" else model
+
+
+def step_seconds(learner: Learner, training: Training, data: Dataset, hardware: Hardware, seed: int) -> float:
+    """The fastest of a few steps; the first one warms up."""
+    seconds = []
+    batches = training.batches(data, seed, epoch=0)
+    for _ in range(PROBED_STEPS):
+        started = time.perf_counter()
+        for batch in islice(batches, 1):
+            with hardware.autocast():
+                learner.step(Batch(hardware.prepare_inputs(batch.inputs), batch.targets))
+            seconds.append(time.perf_counter() - started)
+    return min(seconds[1:] or seconds)
+
+
+def fit_seconds(learner: DifferentiableLaplace, factors: list[FactorSize]) -> float:
+    """One marginal-likelihood fit with its prior steps."""
+    inputs, targets = learner.data.train.inputs, learner.data.train.targets
+    exclude = hyperparameter_names(learner.model)
+    learner.model.eval()
+
+    def curvature(count: int) -> None:
+        batch = learner.data.normalise(inputs[:count]).to(next(learner.model.parameters()).dtype), targets[:count]
+        kfac.estimate(learner.model, learner.likelihood, [batch], exclude=exclude)
+
+    many = min(learner.fit_batch_size, len(targets))
+    curvature(FEW_POINTS)  # warms up
+    few_seconds, many_seconds = _timed(lambda: curvature(FEW_POINTS)), _timed(lambda: curvature(many))
+    per_point = max(0.0, many_seconds - few_seconds) / max(1, many - FEW_POINTS)
+    passes = few_seconds + per_point * learner.fit_size
+    device = inputs.device
+    eigenvalues = sum(factor.count * eigenvalue_seconds(factor.size, device) for factor in factors)
+    weights = sum(parameter.numel() for parameter in learner.model.parameters())
+    return passes + eigenvalues + (learner.prior_steps + 1) * weights * prior_step_seconds(device)
+
+
+@cache
+def eigenvalue_seconds(size: int, device: torch.device) -> float:
+    """Of one matrix, in float64."""
+    if size == 1:
+        return 0.0
+    if size > TIMED_SIZE:
+        return eigenvalue_seconds(TIMED_SIZE, device) * (size / TIMED_SIZE) ** 3
+    rows = torch.randn(size, size, dtype=torch.float64, device=device)
+    matrix = rows @ rows.T
+    return min(_timed(lambda: torch.linalg.eigvalsh(matrix)) for _ in range(2))
+
+
+@cache
+def prior_step_seconds(device: torch.device) -> float:
+    """Log determinant and its gradient, for each parameter."""
+    size = TIMED_SIZE
+    identity = torch.eye(size, device=device)[None, None]
+    spectrum = Spectrum(KroneckerBlock(("weight",), ((size, size),), identity, identity, 1.0))
+    precision = torch.ones((), dtype=torch.float64, device=device, requires_grad=True)
+    spectrum.log_det(precision)  # decomposes
+    return _timed(lambda: spectrum.log_det(precision).backward()) / size**2
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - started
 
 
 def plan_table(runs: TableRuns) -> list[Probe]:
@@ -70,6 +161,5 @@ def plan_table(runs: TableRuns) -> list[Probe]:
         if scientific not in probes:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 probes[scientific] = pool.apply(probe, (run.job.overrides, run.label))
-        known = probes[scientific]
-        answers.append(Probe(run.label, known.parameters, known.memory_bytes, known.hours, known.problem))
+        answers.append(replace(probes[scientific], label=run.label))
     return answers

@@ -94,7 +94,12 @@ def show_plan(runs: TableRuns, jobs: int) -> None:
             table.add_row(probe.label, f"{probe.parameters:,}", memory, f"{probe.hours:.3f}")
     Console().print(table)
     hours = sum(probe.hours for probe in probes)
-    print(f"together {hours:.2f} h of computing, {as_duration(hours * 3600 / jobs)} with {jobs} job(s), from measured steps")
+    print(f"together {hours:.2f} h of computing, {as_duration(hours * 3600 / jobs)} with {jobs} job(s)")
+    largest = max(probes, key=lambda probe: probe.memory_bytes, default=None)
+    if largest is not None:
+        print(f"largest memory {largest.memory_bytes / 2**30:.1f} GiB ({largest.label})")
+    print("hours: measured steps, curvature passes and decompositions, extrapolated; memory: peak from the sizes of data, weights,")
+    print("Adam's moments, activations and curvature factors (experiments/memory.py has the formula)")
 
 
 def reproduce(request: Request) -> int:

@@ -90,7 +90,8 @@ def compute(config: RunConfig, directory: RunDirectory) -> dict[str, Any]:
     loop = Loop(training, learner, data, hardware, config.seed, directory, reports, execution.checkpoint_seconds)
     try:
         seconds = loop.run()
-        metrics = evaluate(loop.predict, data, data.test, "test", training.evaluation_batch_size)
+        metrics = loop.final_metrics()
+        metrics |= evaluate(loop.predict, data, data.test, "test", training.evaluation_batch_size)
     except DivergedError as error:
         directory.fail({"status": "diverged", "message": str(error), "command": command(), **error.details})
         tracker.finish({"status": "diverged"})
@@ -144,7 +145,8 @@ def report_run(checked: RunConfig) -> dict[str, float]:
     finished = RunDirectory(checked.groups["paths"]["runs"], checked.key).record_path.exists()
     record = execute(checked)
     state = "was finished" if finished else f"took {record['seconds']:.1f} s"
-    print(f"run {checked.key} {state}: {as_text(record['metrics'])}")
+    tested = {name: value for name, value in record["metrics"].items() if name.startswith("test/")}
+    print(f"run {checked.key} {state}: {as_text(tested)}")
     return record["metrics"]
 
 

@@ -1,9 +1,12 @@
 """Linear maps between feature maps (B, c, x, x) -> (B, c', x', x'), from unconstrained to strictly equivariant.
 
-Every layer is built from the same four sizes: channels and spatial extent in and out.
+Every layer is built from the same four sizes: channels and spatial extent in and out. ``rescale`` multiplies its map by a
+factor.
 """
 
 from ella.layers.convolution import Convolution
+from ella.layers.factored_fully_connected import FactoredFullyConnected
 from ella.layers.fully_connected import FullyConnected
+from ella.layers.residual_pathways import ResidualPathways
 
-__all__ = ["Convolution", "FullyConnected"]
+__all__ = ["Convolution", "FactoredFullyConnected", "FullyConnected", "ResidualPathways"]

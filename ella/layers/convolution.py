@@ -5,21 +5,26 @@
 A smaller output is reached by polyphase pooling (App. F.2), which keeps the equivariance.
 """
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
-from ella.pooling import PolyphasePool
+from ella.layers.subsampled import Subsampled
 from symlab.models.circular import CircularConvolution
 from symlab.models.initialisation import preserve_variance
 
 
-class Convolution(nn.Module):
+class Convolution(Subsampled):
     """(B, c, extent_in, extent_in) -> (B, c', extent_out, extent_out), extent_out = extent_in or half of it."""
 
     def __init__(self, channels_in: int, channels_out: int, extent_in: int, extent_out: int, kernel_size: int = 3):
-        super().__init__()
+        super().__init__(extent_in, extent_out)
         self.convolution = CircularConvolution(channels_in, channels_out, kernel_size)
         preserve_variance(self.convolution)
-        self.pool = nn.Identity() if extent_out == extent_in else PolyphasePool()
 
-    def forward(self, features: Tensor) -> Tensor:
-        return self.pool(self.convolution(features))
+    def convolve(self, features: Tensor) -> Tensor:
+        return self.convolution(features)
+
+    @torch.no_grad()
+    def rescale(self, factor: float) -> None:
+        """Multiply the map (without its offset) by a factor."""
+        self.convolution.weight.mul_(factor)

@@ -7,6 +7,7 @@ The output is computed at its final resolution, so nothing is pooled.
 
 import math
 
+import torch
 from torch import Tensor, nn
 
 from symlab.models.initialisation import preserve_variance
@@ -23,3 +24,8 @@ class FullyConnected(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         return self.linear(features.flatten(1)).view(-1, *self.output_shape)
+
+    @torch.no_grad()
+    def rescale(self, factor: float) -> None:
+        """Multiply the map (without its offset) by a factor."""
+        self.linear.weight.mul_(factor)

@@ -15,6 +15,7 @@ from experiments.tabulation.expression import (
     absolute,
     as_number,
     as_truth,
+    count,
     described,
     distinct_texts,
     inside,
@@ -137,8 +138,8 @@ class _Evaluation(ast.NodeVisitor):
         functions: dict[str, Callable[..., Value]] = {"cell": self._cell, "paper": self._paper, "abs": absolute}
         functions |= {"rows": lambda: list(self.scope.rows), "columns": lambda: list(self.scope.columns)}
         functions |= {name: partial(reduce, name) for name in REDUCTIONS}
-        functions |= {"all": partial(quantify, True), "any": partial(quantify, False)}
-        arities = {"cell": 2, "paper": 2, "abs": 1, "rows": 0, "columns": 0, "all": 1, "any": 1}
+        functions |= {"all": partial(quantify, True), "any": partial(quantify, False), "count": count}
+        arities = {"cell": 2, "paper": 2, "abs": 1, "rows": 0, "columns": 0, "all": 1, "any": 1, "count": 1}
         if not isinstance(node.func, ast.Name) or node.func.id not in functions:
             raise ExpressionError(f"{ast.unparse(node.func)} cannot be called; functions are {', '.join(sorted(functions))}")
         name = node.func.id

@@ -1,8 +1,8 @@
 """The little language of ``claims.yaml``: Python's syntax, a whitelist of its nodes, and nothing else of Python.
 
 Numbers, strings and lists; ``cell(row, column)`` (our number), ``paper(row, column)`` (the printed one), ``rows()``,
-``columns()``; ``+ - * /``, comparisons (chained too), ``and or not``; ``min max mean abs``; ``all`` and ``any`` over a list
-or a comprehension, whose ``if`` may compare labels. Nothing short-circuits, so that evaluating an expression once without
+``columns()``; ``+ - * /``, comparisons (chained too), ``and or not``; ``min max mean abs``; ``all``, ``any`` and ``count`` (how
+many are true) over a list or a comprehension, whose ``if`` may compare labels. Nothing short-circuits, so that evaluating an expression once without
 any measurement finds every wrong label, and a value that needs an unmeasured cell is None up to the top.
 """
 
@@ -92,6 +92,15 @@ def quantify(every: bool, items: Value) -> Truth:
     if not isinstance(items, list) or not items:
         raise ExpressionError(f"{'all' if every else 'any'} needs a list or a comprehension that is not empty")
     return join([as_truth(item) for item in items], every)
+
+
+def count(items: Value) -> Number:
+    """How many of the comparisons are true; unknown as long as one of them is."""
+    if not isinstance(items, list) or not items:
+        raise ExpressionError("count needs a list or a comprehension that is not empty")
+    truths = [as_truth(item) for item in items]
+    values = [truth.value for truth in truths]
+    return Number(None if None in values else float(values.count(True)), f"count({', '.join(t.text for t in truths)})")
 
 
 def join(truths: Sequence[Truth], every: bool) -> Truth:

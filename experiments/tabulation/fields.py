@@ -76,6 +76,12 @@ class Fields:
             raise self.error(key, f"must be a list, not {_shown(value)}")
         return value
 
+    def texts(self, key: str) -> tuple[str, ...]:
+        for item in self.items(key):
+            if not isinstance(item, str) or not item.strip():
+                raise self.error(key, f"each entry must be text, not {_shown(item)}; put it in quotes")
+        return tuple(self.items(key))
+
     def overrides(self, key: str = "overrides") -> tuple[str, ...]:
         for item in self.items(key):
             if not isinstance(item, str) or not is_override(item):

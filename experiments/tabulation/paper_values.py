@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,26 +23,32 @@ class PaperValue:
     note: str = ""
 
 
-def read_paper_values(file: Path, rows: Collection[str], columns: Collection[str]) -> dict[tuple[str, str], PaperValue]:
-    """Read ``file``; a label that is not in ``rows`` or ``columns``, a repeated cell or a bad number is a TableError."""
+def read_paper_values(
+    file: Path, rows: Collection[str], columns: Collection[str], words: Mapping[str, Sequence[str]] | None = None
+) -> dict[tuple[str, str], PaperValue]:
+    """Read ``file``; a label that is not in ``rows`` or ``columns``, a repeated cell or a bad number is a TableError.
+
+    In a column with ``words`` (by its label) one of them stands for its number, counted from 0.
+    """
     lines = list(csv.reader(io.StringIO(read_text(file), newline="")))
     if not lines or tuple(lines[0]) != COLUMNS:
         raise TableError(f"{file}: line 1 must be {','.join(COLUMNS)}")
     values: dict[tuple[str, str], PaperValue] = {}
-    for number, line in enumerate(lines[1:], start=2):
+    for at, line in enumerate(lines[1:], start=2):
         if not line:
             continue
         if len(line) != len(COLUMNS):
-            raise TableError(f"{file}: line {number} has {len(line)} fields, not {len(COLUMNS)}; quote labels with commas")
+            raise TableError(f"{file}: line {at} has {len(line)} fields, not {len(COLUMNS)}; quote labels with commas")
         row, column, value, spread, note = (field.strip() for field in line)
         for kind, label, known in (("row", row, rows), ("column", column, columns)):
             if label not in known:
-                raise TableError(f"{file}: line {number}: unknown {kind} {label!r}; {suggest(label, known)}")
+                raise TableError(f"{file}: line {at}: unknown {kind} {label!r}; {suggest(label, known)}")
         if (row, column) in values:
-            raise TableError(f"{file}: line {number}: the cell ({row!r}, {column!r}) occurs twice; keep one")
-        where = f"{file}: line {number}: "
-        numbers = _number(value, where + "value"), _number(spread, where + "spread")
-        values[row, column] = PaperValue(numbers[0], value, numbers[1], spread, note)
+            raise TableError(f"{file}: line {at}: the cell ({row!r}, {column!r}) occurs twice; keep one")
+        where = f"{file}: line {at}: "
+        spelled = (words or {}).get(column, ())
+        number = float(spelled.index(value)) if value in spelled else _number(value, where + "value")
+        values[row, column] = PaperValue(number, value, _number(spread, where + "spread"), spread, note)
     return values
 
 

@@ -119,7 +119,7 @@ def _cell_view(table: Table, cell: Cell, measurement: Measurement, footnotes: di
 def _ours(metric: Metric, measurement: Measurement) -> str:
     if measurement.value is None:
         return measurement.state
-    spread = "" if measurement.spread is None else f" ± {metric.format(measurement.spread)}"
+    spread = "" if measurement.spread is None or metric.words else f" ± {metric.format(measurement.spread)}"
     return metric.format(measurement.value) + spread
 
 

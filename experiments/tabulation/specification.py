@@ -17,9 +17,22 @@ from symlab.errors import TableError
 
 __all__ = ["Cell", "Line", "Metric", "PaperValue", "Scale", "Statement", "Table", "find_table", "load_table", "load_tables"]
 
-_TABLE_KEYS = ("id", "paper", "number", "title", "caption", "overrides", "rows", "columns", "exceptions", "scales")
-_COLUMN_KEYS = ("label", "overrides", "metric", "scale", "digits", "better", "missing")
-_ROW_KEYS = (*_COLUMN_KEYS, "about")
+_TABLE_KEYS = (
+    "id",
+    "paper",
+    "number",
+    "title",
+    "caption",
+    "overrides",
+    "same_run_as",
+    "rows",
+    "columns",
+    "exceptions",
+    "scales",
+)
+_LINE_KEYS = ("label", "overrides", "metric", "scale", "digits", "better", "missing")
+_COLUMN_KEYS = (*_LINE_KEYS, "words")
+_ROW_KEYS = (*_LINE_KEYS, "about")
 _SCALE_KEYS = ("seeds", "overrides", "rows", "columns", "note")
 _NAME = re.compile(r"[a-z0-9_]+")  # ids and numbers become directories and make targets
 
@@ -52,7 +65,8 @@ def load_table(folder: Path) -> Table:
     fields = Fields(read_yaml(file), file, known=_TABLE_KEYS)
     rows, columns = _lines(fields, "rows", _ROW_KEYS), _lines(fields, "columns", _COLUMN_KEYS)
     row_labels, column_labels = [row.label for row in rows], [column.label for column in columns]
-    paper_values = read_paper_values(folder / "paper.csv", row_labels, column_labels)
+    words = {column.label: column.metric["words"] for column in columns if "words" in column.metric}
+    paper_values = read_paper_values(folder / "paper.csv", row_labels, column_labels, words)
     printed = {place: value.value for place, value in paper_values.items() if value.value is not None}
     table = Table(
         id=_name(fields, "id"),
@@ -65,7 +79,7 @@ def load_table(folder: Path) -> Table:
         rows=rows,
         columns=columns,
         exceptions=_exceptions(fields, row_labels, column_labels),
-        scales=_scales(fields, row_labels, column_labels),
+        scales=_scales_of_run(fields) if "same_run_as" in fields else _scales(fields, row_labels, column_labels),
         paper_values=paper_values,
         statements=load_statements(folder / "claims.yaml", row_labels, column_labels, printed),
     )
@@ -106,6 +120,8 @@ def _metric_parts(entry: Fields) -> dict[str, object]:
         parts["digits"] = entry.integer("digits", 2)
     if "better" in entry.data:
         parts["better"] = entry.choice("better", ("higher", "lower"))
+    if "words" in entry:
+        parts["words"] = entry.texts("words")
     return parts
 
 
@@ -135,6 +151,27 @@ def _scales(fields: Fields, rows: Collection[str], columns: Collection[str]) -> 
         if name not in nested:
             raise nested.error(name, f"is missing; every table has the scales {', '.join(REQUIRED_SCALES)}")
     return {name: _scale(nested, name, rows, columns) for name in SCALES if name in nested}
+
+
+def _scales_of_run(fields: Fields) -> dict[str, Scale]:
+    """A table that looks at one run of another table takes that cell's seeds, overrides and note, scale by scale."""
+    entry = fields.nested("same_run_as", ("table", "row", "column"))
+    for key in ("overrides", "scales"):
+        if key in fields:
+            raise fields.error(key, "is decided by same_run_as; drop one of them")
+    folder = fields.file.parent.parent / entry.text("table")
+    if not (folder / "table.yaml").is_file() or folder == fields.file.parent:
+        raise entry.error("table", f"{folder.name!r} is no other table in {folder.parent}")
+    other = load_table(folder)
+    place = _known_label(entry, "row", other.row_labels), _known_label(entry, "column", other.column_labels)
+    scales = {}
+    for name, scale in other.scales.items():
+        cell = next(cell for cell in other.cells(name) if cell.place == place)
+        if cell.overrides is None:
+            raise entry.error("row", f"the cell {place} of {other.id} has no run: {cell.missing}")
+        note = f"the run behind {place[0]} / {place[1]} of {other.id}: {scale.note}"
+        scales[name] = Scale(name, cell.seeds, cell.overrides, note=note)
+    return scales
 
 
 def _scale(scales: Fields, name: str, rows: Collection[str], columns: Collection[str]) -> Scale:

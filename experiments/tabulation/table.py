@@ -19,15 +19,22 @@ REQUIRED_SCALES = ("smoke", "quick", "paper")
 
 @dataclass(frozen=True)
 class Metric:
-    """Which number of a run record is shown, and how: multiplied by ``scale``, with ``digits`` decimals."""
+    """Which number of a run record is shown, and how: multiplied by ``scale``, with ``digits`` decimals.
+
+    ``words`` are for a number that counts kinds: 0 is shown as the first word, 1 as the second. A mean over seeds that
+    disagree is shown as a number.
+    """
 
     key: str
     scale: float = 1.0
     digits: int = 2
     better: str | None = None
+    words: tuple[str, ...] = ()
 
     def format(self, value: float) -> str:
         """Return an already scaled ``value`` as it is shown."""
+        if value in range(len(self.words)):
+            return self.words[int(value)]
         return f"{value:.{self.digits}f}"
 
 
@@ -131,11 +138,15 @@ class Table:
         return self.scales[name]
 
     def metric(self, row: Line, column: Line) -> Metric:
-        """A row that names a metric replaces the column's altogether; its other metric fields replace field by field."""
+        """A row that names a metric replaces the column's altogether; its other metric fields replace field by field.
+
+        ``{row}`` in a metric stands for the row's label: a column of one number for each layer, say.
+        """
         parts = dict(row.metric) if "key" in row.metric else {**column.metric, **row.metric}
         if "key" not in parts:
             where = f"row {row.label!r} and column {column.label!r}"
             raise TableError(f"{self.folder / 'table.yaml'}: metric: is missing in both {where}; add it to one of them")
+        parts["key"] = str(parts["key"]).replace("{row}", row.label)
         return Metric(**parts)  # type: ignore[arg-type]
 
     def cells(self, scale: str) -> list[Cell]:

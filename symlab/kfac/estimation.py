@@ -2,11 +2,11 @@
 
 import inspect
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from symlab.errors import ConfigError
 from symlab.kfac.allocator import memory_reused
@@ -35,6 +35,24 @@ class Curvature:
     log_likelihood: float
     n_data: int
     n_outputs: int
+
+    def scaled_to(self, n_data: int) -> "Curvature":
+        """What ``n_data`` points like these would give: every sum, and with them each H, is multiplied by n_data/N."""
+        factor = n_data / self.n_data
+        if factor == 1:
+            return self
+        scaled: dict[int, Tensor] = {}  # a factor that two blocks have in common stays one tensor
+
+        def scale(matrices: Tensor) -> Tensor:
+            if id(matrices) not in scaled:
+                scaled[id(matrices)] = matrices * factor
+            return scaled[id(matrices)]
+
+        blocks = {
+            name: replace(block, inputs=scale(block.inputs), outputs=scale(block.outputs), rows=block.rows * factor)
+            for name, block in self.blocks.items()
+        }
+        return Curvature(blocks, self.log_likelihood * factor, n_data, self.n_outputs)
 
 
 def estimate(

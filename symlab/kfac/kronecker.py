@@ -70,14 +70,27 @@ class FactorSums:
         self._backpropagate(outputs, capture.uses, seen, signals)
         return GRAPH_OVERHEAD * captured_bytes(capture.uses) / n_data
 
+    def reserve(self, inputs: Tensor) -> None:
+        """Room for every factor and nothing in it; with model and inputs on the meta device, their sizes for free."""
+        with Capture(self.layers) as capture, torch.enable_grad():
+            functional_call(self.model, self.weights, (channels_last(inputs),))
+        capture.check_complete()
+        for use in capture.uses:
+            seen = per_data_point(use.inputs, len(inputs), use.layer.name, average=True)
+            for rule in use.layer.rules:
+                self._totals_of(use.layer, rule, seen)
+
     def _add_inputs(self, layer: Layer, inputs: Tensor) -> None:
         for rule in layer.rules:
-            names = layer.full_names(rule)
-            if names not in self.totals:
-                self.totals[names] = self._zeros(layer, rule, inputs)
-            totals = self.totals[names]
+            totals = self._totals_of(layer, rule, inputs)
             rule.accumulate_inputs(totals.inputs, inputs)
             totals.rows += rule.count(inputs)
+
+    def _totals_of(self, layer: Layer, rule: BlockRule, inputs: Tensor) -> _Totals:
+        names = layer.full_names(rule)
+        if names not in self.totals:
+            self.totals[names] = self._zeros(layer, rule, inputs)
+        return self.totals[names]
 
     def _zeros(self, layer: Layer, rule: BlockRule, inputs: Tensor) -> _Totals:
         """Room for both factors, sized by the rows of one data point; the output factor may be a twin's."""

@@ -36,7 +36,7 @@ from symlab.laplace.marginal_likelihood import (
 from symlab.laplace.posterior import Posterior, evaluating
 from symlab.laplace.predictive import GaussianPrediction
 from symlab.laplace.prior import GaussianPrior
-from symlab.laplace.spectrum import Spectrum
+from symlab.laplace.spectrum import spectra_of
 
 
 class Laplace:
@@ -67,7 +67,7 @@ class Laplace:
         self.data_fit = DataFit(self.log_likelihood)
         if isinstance(likelihood, Regression) and n_outputs is not None:
             self.data_fit = GaussianDataFit.from_log_likelihood(likelihood, self.log_likelihood, n_data * n_outputs)
-        self.spectra = [Spectrum(block) for block in self.blocks.values()]
+        self.spectra = spectra_of(self.blocks.values())
         self.fit_options: dict[str, Any] | None = None
         self._posterior: tuple[Tensor, Posterior] | None = None
 
@@ -80,11 +80,18 @@ class Laplace:
         structure: Literal["kfac", "diagonal", "full"] = "kfac",
         kind: Literal["ggn", "mc", "empirical"] = "ggn",
         prior: GaussianPrior | None = None,
+        n_data: int | None = None,
         **options: Any,
     ) -> "Laplace":
-        """One pass over ``batches`` with the model at theta*; ``options`` go to ``symlab.kfac.estimate``."""
+        """One pass over ``batches`` with the model at theta*; ``options`` go to ``symlab.kfac.estimate``.
+
+        Where ``batches`` are a sample of a larger data set, ``n_data`` is the size of that: log likelihood and curvature are
+        scaled up to it.
+        """
         options = {"structure": structure, "kind": kind, **options}
         found = kfac.estimate(model, likelihood, batches, **options)
+        if n_data is not None:
+            found = found.scaled_to(n_data)
         # The empirical Fisher goes with 1/sigma^4, so the noise cannot be learnt from one fit of it.
         n_outputs = None if kind == "empirical" else found.n_outputs
         laplace = cls(model, likelihood, found.blocks, found.log_likelihood, found.n_data, prior, n_outputs)

@@ -18,6 +18,7 @@ fit.
 memory.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -34,10 +35,10 @@ class Spectrum:
     """``vectors=True`` decomposes at once, for a fit that will predict; otherwise eigenvectors wait until they are asked
     for."""
 
-    def __init__(self, block: KroneckerBlock, vectors: bool = False):
+    def __init__(self, block: KroneckerBlock, vectors: bool = False, outputs: Factor | None = None):
         self.block = block
         self.inputs = Factor(block.inputs, vectors)
-        self.outputs = Factor(block.outputs, vectors)
+        self.outputs = Factor(block.outputs, vectors) if outputs is None else outputs
 
     @property
     def n_parameters(self) -> int:
@@ -116,6 +117,12 @@ class Spectrum:
         if not bool((delta > 0).all()):
             raise ConfigError(f"precisions of {self.block.names} must be above 0, the smallest is {delta.min().item()}")
         return delta.reshape(shape)
+
+
+def spectra_of(blocks: Iterable[KroneckerBlock]) -> list[Spectrum]:
+    """One for each block; an output factor that blocks have in common (of a weight and its bias) is decomposed once."""
+    factors: dict[int, Factor] = {}
+    return [Spectrum(block, outputs=factors.setdefault(id(block.outputs), Factor(block.outputs))) for block in blocks]
 
 
 class _LogDet(torch.autograd.Function):

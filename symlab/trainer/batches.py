@@ -44,7 +44,13 @@ def flip_and_shift(images: Tensor, generator: torch.Generator, maximal_shift: in
 
 
 def epoch_batches(
-    data: Dataset, batch_size: int, augmentation: Augmentation, seed: int, epoch: int, start: int = 0
+    data: Dataset,
+    batch_size: int,
+    augmentation: Augmentation,
+    seed: int,
+    epoch: int,
+    start: int = 0,
+    maximal_shift: int = MAXIMAL_SHIFT,
 ) -> Iterator[Batch]:
     """The batches of one shuffled pass over ``data.train``, from the ``start``-th one on."""
     inputs, targets = data.train.inputs, data.train.targets
@@ -54,5 +60,5 @@ def epoch_batches(
             continue
         images = inputs[chosen]
         if augmentation == "flip_and_shift":
-            images = flip_and_shift(images, derived_generator(seed, "augmentation", epoch, index))
+            images = flip_and_shift(images, derived_generator(seed, "augmentation", epoch, index), maximal_shift)
         yield Batch(data.normalise(images), targets[chosen])

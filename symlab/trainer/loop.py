@@ -2,15 +2,16 @@
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
 from symlab.data.dataset import Dataset
 from symlab.errors import ConfigError, DivergedError
 from symlab.records import RunDirectory
-from symlab.trainer.batches import Augmentation, epoch_batches
+from symlab.trainer.batches import MAXIMAL_SHIFT, Augmentation, epoch_batches
 from symlab.trainer.evaluation import evaluate
 from symlab.trainer.hardware import Hardware
 from symlab.trainer.protocol import Batch, Learner, TrainingPlan
@@ -18,21 +19,29 @@ from symlab.trainer.protocol import Batch, Learner, TrainingPlan
 
 @dataclass(frozen=True)
 class Training:
-    """How long and on what batches. ``validate_every`` counts epochs; 0 leaves validation out while training."""
+    """How long and on what batches. ``maximal_shift`` is in pixels, of an augmentation that shifts; at a lower resolution
+    fewer pixels are the same shift. ``validate_every`` counts epochs; 0 leaves validation out while training."""
 
     epochs: int = 10
     batch_size: int = 128
     augmentation: Augmentation = "none"
+    maximal_shift: int = MAXIMAL_SHIFT
     validate_every: int = 0
     evaluation_batch_size: int = 500
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 0), ("batch_size", 1), ("validate_every", 0), ("evaluation_batch_size", 1)):
+        least_values = {"epochs": 0, "batch_size": 1, "maximal_shift": 0, "validate_every": 0, "evaluation_batch_size": 1}
+        for name, least in least_values.items():
             if getattr(self, name) < least:
                 raise ConfigError(f"trainer.{name}={getattr(self, name)} does not fit: it must be at least {least}")
 
     def plan(self, data: Dataset) -> TrainingPlan:
         return TrainingPlan(len(data.train), min(self.batch_size, len(data.train)), self.epochs)
+
+    def batches(self, data: Dataset, seed: int, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of one epoch, from the ``start``-th one on."""
+        size = self.plan(data).batch_size
+        return epoch_batches(data, size, self.augmentation, seed, epoch, start, self.maximal_shift)
 
 
 class Observer(Protocol):
@@ -89,12 +98,13 @@ class Loop:
         started = time.monotonic() - self.progress.seconds
         while self.progress.epoch < self.training.epochs:
             epoch = self.progress.epoch
-            for batch in self._batches():
+            for batch in self.training.batches(self.data, self.seed, epoch, self.progress.batch):
                 self._step(batch)
                 self.progress.seconds = time.monotonic() - started
                 self._checkpoint_if_due()
             with self.hardware.autocast():
                 learned = self.learner.end_epoch(epoch)
+            self._refuse_non_finite(learned)
             metrics = self.progress.end_epoch() | learned | self._validation(epoch)
             self.directory.append_metrics({"epoch": epoch, "step": self._steps_done(), **metrics})
             self.observer.epoch(epoch, metrics)
@@ -102,20 +112,23 @@ class Loop:
             self._checkpoint_if_due()
         return time.monotonic() - started
 
+    def final_metrics(self) -> dict[str, float]:
+        """What the last epoch logged; read from the log, so that it is there after any resume."""
+        lines = self.directory.metrics()
+        return {name: value for name, value in lines[-1].items() if name not in ("epoch", "step")} if lines else {}
+
     def predict(self, inputs: torch.Tensor) -> torch.Tensor:
         with self.hardware.autocast():
             return self.learner.predict(self.hardware.prepare_inputs(inputs))
-
-    def _batches(self) -> Any:
-        training, progress = self.training, self.progress
-        return epoch_batches(
-            self.data, self.plan.batch_size, training.augmentation, self.seed, progress.epoch, progress.batch
-        )
 
     def _step(self, batch: Batch) -> None:
         with self.hardware.autocast():
             metrics = self.learner.step(Batch(self.hardware.prepare_inputs(batch.inputs), batch.targets))
         self.progress.add(metrics)
+        self._refuse_non_finite(metrics)
+        self.observer.step(self._steps_done(), self.plan.total_steps, metrics)
+
+    def _refuse_non_finite(self, metrics: dict[str, float]) -> None:
         for name, value in metrics.items():
             if not math.isfinite(value):
                 raise DivergedError(
@@ -123,7 +136,6 @@ class Loop:
                     f"(epoch {self.progress.epoch}): lower learner.learning_rate or look at {self.directory.path}",
                     {"step": self._steps_done(), "epoch": self.progress.epoch, "quantity": name, "value": str(value)},
                 )
-        self.observer.step(self._steps_done(), self.plan.total_steps, metrics)
 
     def _validation(self, epoch: int) -> dict[str, float]:
         every, last = self.training.validate_every, epoch + 1 == self.training.epochs

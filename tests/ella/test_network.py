@@ -1,7 +1,9 @@
+from functools import partial
+
 import pytest
 import torch
 
-from ella.layers import Convolution, FullyConnected
+from ella.layers import Convolution, FactoredFullyConnected, FullyConnected, ResidualPathways
 from ella.network import Network
 from symlab.errors import ConfigError
 
@@ -10,17 +12,34 @@ def count(network: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in network.parameters())
 
 
-@pytest.mark.parametrize(("layer", "parameters"), [(FullyConnected, 133_635_690), (Convolution, 338_770)])
-def test_parameter_counts_of_table_2(layer, parameters):
+FC_CONV = partial(ResidualPathways, paths={"fc": FullyConnected, "conv": Convolution})
+F_FC_CONV = partial(ResidualPathways, paths={"f_fc": FactoredFullyConnected, "conv": Convolution})
+
+
+@pytest.mark.parametrize(
+    ("layer", "parameters", "tensors", "printed"),
+    [
+        (FullyConnected, 133_635_690, 20, 133.6),
+        (Convolution, 338_770, 20, 0.3),
+        (FC_CONV, 133_865_010, 36, 133.9),
+        (FactoredFullyConnected, 1_542_625, 36, 1.5),
+        (F_FC_CONV, 1_771_945, 52, 1.8),
+    ],
+)
+def test_parameter_counts_of_table_2(layer, parameters, tensors, printed):
     with torch.device("meta"):
-        assert count(Network((3, 32, 32), 10, layer)) == parameters
+        network = Network((3, 32, 32), 10, layer)
+    assert count(network) == parameters
+    assert len(list(network.parameters())) == tensors
+    assert round(parameters / 1e6, 1) == printed
 
 
 def test_parameter_counts_of_table_1():
-    """112.7 M and 0.4 M as printed, for the 40-class task."""
+    """112.7 M, 0.4 M and 1.8 M as printed, for the 40-class task."""
     with torch.device("meta"):
         assert round(count(Network((1, 32, 32), 40, FullyConnected)) / 1e6, 1) == 112.7
         assert round(count(Network((1, 32, 32), 40, Convolution)) / 1e6, 1) == 0.4
+        assert round(count(Network((1, 32, 32), 40, F_FC_CONV)) / 1e6, 1) == 1.8
 
 
 @pytest.mark.parametrize("resolution", [8, 16, 32])
@@ -43,7 +62,7 @@ def test_the_fully_connected_network_is_not():
 
 def test_signals_keep_their_size_at_initialisation():
     torch.manual_seed(0)
-    for layer in (FullyConnected, Convolution):
+    for layer in (FullyConnected, Convolution, FC_CONV, FactoredFullyConnected, F_FC_CONV):
         outputs = Network((3, 16, 16), 10, layer, alpha=8)(torch.randn(64, 3, 16, 16))
         assert 0.2 < outputs.std().item() < 5
 

@@ -28,7 +28,8 @@ def test_a_run_leaves_its_directory_and_is_not_repeated(tmp_path: Path):
     assert list(tmp_path.glob("wandb/offline-run-*"))
     record = only_record(tmp_path)
     assert record["metrics"]["test/accuracy"] > 0.7
-    assert set(record["metrics"]) == {"test/accuracy", "test/nll", "test/ece", "parameters"}
+    trained, tested = {"train/loss", "train/accuracy"}, {"test/accuracy", "test/nll", "test/ece"}
+    assert set(record["metrics"]) == {*trained, *tested, "parameters"}
     assert record["data"]["fingerprint"]
     assert record["environment"]["threads"] == 1
     assert record["seconds"] > 0

@@ -38,6 +38,8 @@ def judge(source: str) -> Truth:
         ("all(cell(r, 'x') > 2 for r in rows())", False, "1.0 > 2 and 2.5 > 2"),
         ("any(cell(r, 'x') > 2 for r in ['a', 'b'])", True, "1.0 > 2 or 2.5 > 2"),
         ("all(cell(r, 'x') > 2 for r in rows() if r != 'a')", True, "2.5 > 2"),
+        ("count(cell(r, 'x') > 2 for r in rows()) == 1", True, "count(1.0 > 2, 2.5 > 2) == 1"),
+        ("count([cell('a', 'x') > 2, cell('b', 'x') > 2]) > 1", False, "count(1.0 > 2, 2.5 > 2) > 1"),
         ("any(cell(r, c) < 0 for r in ['a'] for c in columns())", True, "1.0 < 0 or -3.0 < 0"),
     ],
 )

@@ -19,7 +19,7 @@ def folder(request: pytest.FixtureRequest) -> Path:
 
 def test_ids_are_unique_and_name_their_folders() -> None:
     tables = load_tables(ROOT)
-    assert {"ella_table1", "ella_table2"} <= set(tables)
+    assert {f"ella_table{number}" for number in (1, 2, 3, 4, 7)} <= set(tables)
     assert all(table.folder.name == table.id for table in tables.values())
 
 
@@ -52,15 +52,25 @@ def test_cells_that_run_do_so_at_every_scale(folder: Path) -> None:
 
 def test_ella_table1_shares_the_runs_of_its_parameter_row() -> None:
     cells = {cell.place: cell for cell in load_table(ROOT / "ella_table1").cells("paper")}
-    for column in ("MAP FC", "MAP CONV"):
+    for column in ("MAP FC", "MAP CONV", "Laplace FC", "Laplace CONV", "Learned (ours)"):
         counted, measured = cells["# Params (M)", column], cells["Partial symmetry (digit, quadrant)", column]
         assert counted.overrides == measured.overrides
         assert counted.metric.key == "parameters"
 
 
-def test_ella_table2_runs_only_what_exists() -> None:
-    cells = load_table(ROOT / "ella_table2").cells("quick")
-    assert len(cells) == 66
-    assert {cell.place for cell in cells if cell.overrides} == {
-        (row, column) for row in ("FC", "CONV") for column in ("# Params (M)", "MAP test NLL", "MAP test accuracy")
-    }
+@pytest.mark.parametrize(("name", "cells", "runs"), [("1", 15, 10), ("2", 66, 22), ("3", 75, 10), ("4", 72, 1), ("7", 16, 8)])
+def test_every_cell_of_ella_has_a_run_and_cells_share_runs(name: str, cells: int, runs: int) -> None:
+    table = load_table(ROOT / f"ella_table{name}")
+    for scale in table.scales:
+        found = table.cells(scale)
+        assert len(found) == cells
+        assert all(cell.overrides for cell in found)
+        assert len({frozenset(cell.overrides or ()) for cell in found}) == runs
+
+
+def test_ella_table4_looks_at_a_run_of_table2() -> None:
+    place = ("FC+CONV", "Laplace test accuracy")
+    for scale in ("smoke", "quick", "cpu", "paper"):
+        theirs = next(cell for cell in load_table(ROOT / "ella_table2").cells(scale) if cell.place == place)
+        inspected = load_table(ROOT / "ella_table4").cells(scale)[0].overrides
+        assert set(inspected or ()) == set(theirs.overrides or ())

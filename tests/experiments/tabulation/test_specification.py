@@ -60,6 +60,73 @@ def test_single_metric_field_of_a_row_keeps_the_rest_of_the_column(edited: Edite
     assert cell(table, CATS, "FC").metric == Metric("test/accuracy", 100.0, 5, "higher")
 
 
+def test_row_in_a_metric_is_the_label_of_the_row(edited: Edited) -> None:
+    table = load_table(edited("table.yaml", "metric: test/nll,", "metric: 'layer/{row}/nll',"))
+    assert cell(table, DOGS, "Laplace").metric.key == f"layer/{DOGS}/nll"
+
+
+def test_words_stand_for_numbers_from_0_on(edited: Edited) -> None:
+    folder = edited("table.yaml", "metric: test/nll,", "metric: test/nll, words: [flat, round],")
+    paper = folder / "paper.csv"
+    paper.write_text(paper.read_text(encoding="utf-8") + f"{DOGS},Laplace,round,,\n", encoding="utf-8")
+    table = load_table(folder)
+    printed, metric = table.paper_values[DOGS, "Laplace"], cell(table, DOGS, "Laplace").metric
+    assert (printed.value, printed.text) == (1.0, "round")
+    assert [metric.format(value) for value in (0.0, 1.0, 2.0)] == ["flat", "round", f"{2:.{metric.digits}f}"]
+    assert metric.format(0.5) == f"{0.5:.{metric.digits}f}"  # seeds that disagree
+
+
+INSPECTION = """
+id: inspection_table2
+paper: sample
+number: "2"
+title: One run, looked at closely
+caption: What one run of the first table learned.
+same_run_as: {table: sample_table1, row: Dogs & co, column: CONV*}
+rows: [{label: "0"}, {label: "1"}]
+columns: [{label: norm, metric: "norm/{row}"}]
+"""
+
+
+@pytest.fixture
+def inspection(table: Table, tmp_path: Path) -> Path:
+    """A folder of two tables, of which the second looks at a run of the first."""
+    shutil.copytree(table.folder, tmp_path / "sample_table1")
+    folder = tmp_path / "inspection_table2"
+    folder.mkdir()
+    (folder / "table.yaml").write_text(INSPECTION, encoding="utf-8")
+    (folder / "paper.csv").write_text("row,column,value,spread,note\n0,norm,1.0,,\n", encoding="utf-8")
+    (folder / "claims.yaml").write_text("- {claim: One is larger., holds: \"cell('1', 'norm') > 0\"}\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
+def test_a_table_of_one_run_has_the_run_of_the_other_table(scale: str, inspection: Path, table: Table) -> None:
+    theirs = cell(table, DOGS, "CONV*", scale)
+    cells = load_table(inspection).cells(scale)
+    assert {(each.overrides, each.seeds) for each in cells} == {(theirs.overrides, theirs.seeds)}
+    assert [each.metric.key for each in cells] == ["norm/0", "norm/1"]
+    assert "sample_table1" in load_table(inspection).scale(scale).note
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("table: sample_table1", "table: sample_table9", "same_run_as.table: 'sample_table9' is no other table"),
+        ("table: sample_table1", "table: inspection_table2", "same_run_as.table: 'inspection_table2' is no other table"),
+        ("row: Dogs & co", "row: Dogs", "same_run_as.row: unknown row 'Dogs'"),
+        ("column: CONV*", "column: Laplace", "same_run_as.row: the cell ('Dogs & co', 'Laplace') of sample_table1 has no run"),
+        ("rows:", "overrides: [a=1]\nrows:", "overrides: is decided by same_run_as"),
+    ],
+)
+def test_a_table_of_a_run_that_is_not_there_says_so(old: str, new: str, message: str, inspection: Path) -> None:
+    file = inspection / "table.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(TableError) as caught:
+        load_table(inspection)
+    assert message in str(caught.value)
+
+
 def test_seeds_come_from_the_scale(table: Table) -> None:
     assert {cell.seeds for cell in table.cells("paper")} == {(0, 1, 2)}
 
@@ -133,6 +200,7 @@ ERRORS = [
         "- {row: Dogs & co, column: FC, missing",
         "table.yaml: exceptions[1].row: the cell ('Dogs & co', 'FC') already has an exception",
     ),
+    ("table.yaml", "metric: test/nll,", "words: [1, 2], metric: x,", "table.yaml: columns[2].words: each entry must be text"),
     ("table.yaml", "smoke: {", "smok: {", "table.yaml: scales.smok: unknown key; did you mean 'smoke'?"),
     ("table.yaml", "  paper: {seeds", "  cpu: {note: x, seeds", "table.yaml: scales.paper: is missing"),
     ("table.yaml", "seeds: [0, 1]", "seeds: [0, 0]", "table.yaml: scales.quick.seeds: a seed occurs twice"),

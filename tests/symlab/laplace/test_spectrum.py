@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from symlab.errors import ConfigError
 from symlab.kfac.blocks import KroneckerBlock
-from symlab.laplace.spectrum import Spectrum
+from symlab.laplace.spectrum import Spectrum, spectra_of
 from tests.symlab.laplace.cases import BLOCKS, dense_precision, flattened, precisions, random_block
 
 CASES = [
@@ -170,3 +170,13 @@ def test_extreme_precisions_stay_exact() -> None:
 def test_wrong_precisions_are_refused(precision: Tensor | float, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Spectrum(BLOCKS["linear"]).log_det(precision)
+
+
+def test_an_output_factor_in_common_is_decomposed_once():
+    first, other = BLOCKS["linear"], BLOCKS["rank one"]
+    twin = KroneckerBlock(("b",), ((3,),), torch.ones(1, 1, 1, 1, dtype=torch.float64), first.outputs, first.rows)
+    spectra = spectra_of([first, other, twin])
+    assert spectra[0].outputs is spectra[2].outputs
+    assert spectra[0].outputs is not spectra[1].outputs
+    for spectrum in spectra:
+        assert torch.equal(spectrum.eigenvalues(), Spectrum(spectrum.block).eigenvalues())

@@ -1,13 +1,12 @@
 import copy
 import math
 
-import pytest
 import torch
 from torch import nn
 
 from symlab.data.dataset import Dataset
 from symlab.models import MLP
-from symlab.trainer.map import MAP, cosine_annealed, negative_log_likelihood
+from symlab.trainer.map import MAP
 from symlab.trainer.protocol import Batch, Learner, TrainingPlan
 from tests.contracts import LearnerContract
 
@@ -35,16 +34,3 @@ def test_step_equals_adam_on_the_objective_with_the_prior_written_out():
         optimizer.step()
     for ours, oracle in zip(model.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(ours, oracle, rtol=1e-10, atol=1e-10)
-
-
-def test_cosine_starts_and_ends_where_it_should():
-    assert cosine_annealed(0.1, 0.001, 0, 10) == pytest.approx(0.1)
-    assert cosine_annealed(0.1, 0.001, 5, 10) == pytest.approx(0.0505)
-    assert cosine_annealed(0.1, 0.001, 10, 10) == pytest.approx(0.001)
-
-
-def test_regression_likelihood_is_that_of_a_unit_gaussian():
-    outputs, targets = torch.randn(6, 2), torch.randn(6, 2)
-    density = torch.distributions.Normal(outputs, 1.0).log_prob(targets).sum(-1).mean()
-    expected = -density - math.log(2 * math.pi)  # two outputs, each with half of log 2 pi
-    torch.testing.assert_close(negative_log_likelihood(outputs, targets), expected)

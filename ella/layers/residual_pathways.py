@@ -1,0 +1,64 @@
+"""Residual pathways: the mean of several linear maps, from unconstrained to strictly equivariant, ELLA Eqs. 4, 10 and 11.
+
+    y = 1/P sum_{p = 1..P} f_p(x),      (x + y) / 2 for two paths, / 3 for three
+
+Every path has parameters, curvature and prior precisions of its own, by its name: ``paths.fc.linear.weight``,
+``paths.conv.convolution.bias``. Where the prior variance of the non-equivariant paths goes to zero, the equivariant ones
+remain (Eq. 8). Equivariant paths are added before they are pooled, once (see ``subsampled``); the others are added after,
+for they write to the final resolution.
+
+The weights of each path start sqrt(P) times as large as in a layer of its own, so that the mean of P independent paths has
+the variance of one.
+"""
+
+from collections.abc import Callable, Mapping
+
+from torch import Tensor, nn
+
+from ella.layers.subsampled import Subsampled
+from ella.pooling import PolyphasePool
+from symlab.errors import ConfigError
+
+
+class ResidualPathways(nn.Module):
+    """(B, c, extent_in, extent_in) -> (B, c', extent_out, extent_out).
+
+    ``paths``: a name and a builder ``(channels_in, channels_out, extent_in, extent_out) -> layer`` for each.
+    """
+
+    def __init__(
+        self,
+        channels_in: int,
+        channels_out: int,
+        extent_in: int,
+        extent_out: int,
+        paths: Mapping[str, Callable[..., nn.Module]],
+    ):
+        super().__init__()
+        if len(paths) < 2:
+            raise ConfigError(f"paths={list(paths)} does not fit: residual pathways add up at least two layers")
+        self.paths = nn.ModuleDict()
+        self.pool = nn.Identity() if extent_out == extent_in else PolyphasePool()
+        for name, build in paths.items():
+            path = build(channels_in, channels_out, extent_in, extent_out)
+            rescale = getattr(path, "rescale", None)
+            if rescale is None:
+                raise ConfigError(f"paths.{name}: {type(path).__name__} is no layer of ella.layers (it has no rescale)")
+            rescale(len(paths) ** 0.5)
+            self.paths[name] = path
+
+    def forward(self, features: Tensor) -> Tensor:
+        direct: Tensor | None = None
+        equivariant: Tensor | None = None
+        for path in self.paths.values():
+            if isinstance(path, Subsampled):
+                convolved = path.convolve(features)
+                equivariant = convolved if equivariant is None else equivariant + convolved
+            else:
+                written = path(features)
+                direct = written if direct is None else direct + written
+        if equivariant is None:
+            assert direct is not None
+            return direct / len(self.paths)
+        pooled = self.pool(equivariant)
+        return (pooled if direct is None else pooled + direct) / len(self.paths)

@@ -1,0 +1,59 @@
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from ella.layers import Convolution, FactoredFullyConnected, FullyConnected, ResidualPathways
+from symlab.errors import ConfigError
+
+FC_CONV = partial(ResidualPathways, paths={"fc": FullyConnected, "conv": Convolution})
+THREE = partial(ResidualPathways, paths={"fc": FullyConnected, "f_fc": FactoredFullyConnected, "conv": Convolution})
+
+
+@pytest.mark.parametrize("layer", [FC_CONV, THREE])
+@pytest.mark.parametrize("extent_out", [4, 2])
+def test_is_the_mean_of_its_paths(layer, extent_out):
+    """ELLA Eq. 4 with one equivariant path: each path computed, and pooled, on its own."""
+    built = layer(2, 3, 4, extent_out).double()
+    features = torch.randn(5, 2, 4, 4, dtype=torch.float64)
+    expected = torch.stack([path(features) for path in built.paths.values()]).mean(0)
+    torch.testing.assert_close(built(features), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_without_an_equivariant_path():
+    built = ResidualPathways(2, 3, 4, 2, {"fc": FullyConnected, "f_fc": FactoredFullyConnected})
+    features = torch.randn(5, 2, 4, 4)
+    expected = (built.paths["fc"](features) + built.paths["f_fc"](features)) / 2
+    torch.testing.assert_close(built(features), expected)
+
+
+def test_several_equivariant_paths_are_pooled_together_so_that_their_sum_is_equivariant():
+    torch.manual_seed(0)
+    built = ResidualPathways(2, 3, 8, 4, {"small": Convolution, "large": partial(Convolution, kernel_size=5)}).double()
+    features = torch.randn(1, 2, 8, 8, dtype=torch.float64)
+    outputs = built(features)
+    for shift in [(1, 0), (0, 1), (3, 2)]:
+        moved = built(features.roll(shift, (2, 3)))
+        shifts = [outputs.roll((row, column), (2, 3)) for row in range(4) for column in range(4)]
+        assert min((moved - candidate).abs().max().item() for candidate in shifts) < 1e-12
+
+
+def test_parameters_are_named_by_their_path():
+    names = [name for name, _ in FC_CONV(2, 3, 4, 2).named_parameters()]
+    paths = ["paths.fc.linear.weight", "paths.fc.linear.bias"]
+    assert names == [*paths, "paths.conv.convolution.weight", "paths.conv.convolution.bias"]
+
+
+@pytest.mark.parametrize("layer", [FC_CONV, THREE])
+def test_the_mean_keeps_the_variance_of_one_layer(layer):
+    torch.manual_seed(0)
+    outputs = layer(16, 64, 8, 8)(torch.randn(64, 16, 8, 8))
+    assert 1.5 < outputs.square().mean().item() < 2.7
+
+
+def test_one_path_and_foreign_layers_are_refused():
+    with pytest.raises(ConfigError, match=r"paths=\['fc'\]"):
+        ResidualPathways(2, 3, 4, 4, {"fc": FullyConnected})
+    with pytest.raises(ConfigError, match=r"paths\.b: Identity"):
+        ResidualPathways(2, 3, 4, 4, {"a": FullyConnected, "b": nn.Identity})

@@ -1,0 +1,82 @@
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from symlab.errors import ConfigError
+from symlab.trainer.descent import (
+    PosteriorDescent,
+    cosine_annealed,
+    hyperparameter_names,
+    negative_log_likelihood,
+    weights_of,
+)
+from symlab.trainer.protocol import Batch, TrainingPlan
+
+
+class Stretched(nn.Module):
+    """A linear layer whose input is stretched by a hyperparameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(5, 3)
+        self.length = nn.Parameter(torch.ones(5))
+
+    def hyperparameters(self):
+        return ["length"]
+
+    def forward(self, inputs):
+        return self.linear(inputs * self.length)
+
+
+def test_each_tensor_has_its_own_prior_and_a_hyperparameter_none():
+    """Oracle: autograd through mean NLL + sum_g delta_g/(2N) |theta_g|^2, then Adam without weight decay."""
+    torch.manual_seed(0)
+    model = nn.Sequential(Stretched(), nn.Tanh(), nn.Linear(3, 3)).double()
+    other = copy.deepcopy(model)
+    plan = TrainingPlan(train_size=20, batch_size=7, epochs=2)
+    deltas = {name: 0.5 + index for index, name in enumerate(weights_of(model))}
+    descent = PosteriorDescent(model, plan, deltas, learning_rate=0.1, final_learning_rate=0.01)
+    optimizer = torch.optim.Adam(other.parameters(), lr=0.1)
+    batch = Batch(torch.randn(7, 5, dtype=torch.float64), torch.arange(7) % 3)
+    for step in range(plan.total_steps):
+        if step == 3:
+            deltas = {name: 10 * delta for name, delta in deltas.items()}
+            descent.precisions = deltas
+        descent.step(batch)
+        optimizer.param_groups[0]["lr"] = 0.01 + 0.5 * 0.09 * (1 + math.cos(math.pi * step / plan.total_steps))
+        optimizer.zero_grad()
+        prior = sum(delta * weights_of(other)[name].square().sum() for name, delta in deltas.items())
+        (nn.functional.cross_entropy(other(batch.inputs), batch.targets) + prior / (2 * 20)).backward()
+        optimizer.step()
+    assert set(deltas) == {"0.linear.weight", "0.linear.bias", "2.weight", "2.bias"}
+    for ours, oracle in zip(model.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(ours, oracle, rtol=1e-10, atol=1e-10)
+    assert not torch.equal(model[0].length, torch.ones(5))  # trained along
+
+
+def test_hyperparameters_are_named_in_full():
+    assert hyperparameter_names(nn.Sequential(nn.ReLU(), Stretched())) == ["1.length"]
+    assert hyperparameter_names(Stretched()) == ["length"]
+
+
+def test_a_hyperparameter_that_is_not_there_is_refused():
+    layer = Stretched()
+    layer.hyperparameters = lambda: ["width"]
+    with pytest.raises(ConfigError, match=r"names 'width', which is no parameter of '0'"):
+        hyperparameter_names(nn.Sequential(layer))
+
+
+def test_cosine_starts_and_ends_where_it_should():
+    assert cosine_annealed(0.1, 0.001, 0, 10) == pytest.approx(0.1)
+    assert cosine_annealed(0.1, 0.001, 5, 10) == pytest.approx(0.0505)
+    assert cosine_annealed(0.1, 0.001, 10, 10) == pytest.approx(0.001)
+
+
+def test_regression_likelihood_is_that_of_a_unit_gaussian():
+    outputs, targets = torch.randn(6, 2), torch.randn(6, 2)
+    density = torch.distributions.Normal(outputs, 1.0).log_prob(targets).sum(-1).mean()
+    expected = -density - math.log(2 * math.pi)  # two outputs, each with half of log 2 pi
+    torch.testing.assert_close(negative_log_likelihood(outputs, targets), expected)
