@@ -27,7 +27,8 @@ class SpectrumStack:
 
     def log_det(self, precisions: Tensor, scale: Tensor | float = 1.0) -> Tensor:
         """``precisions`` (B,) -> the sum over all B blocks, differentiable in both arguments."""
-        return _StackedLogDet.apply(precisions, torch.as_tensor(scale).to(precisions), self)
+        scale = torch.as_tensor(scale, dtype=precisions.dtype, device=precisions.device)
+        return _StackedLogDet.apply(precisions, scale, self)
 
 
 class _StackedLogDet(torch.autograd.Function):
