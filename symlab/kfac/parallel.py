@@ -8,8 +8,9 @@ who is faster.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,17 @@ from torch import Tensor, nn
 from symlab.kfac.kronecker import FactorSums
 
 SMALLEST_SHARE = 32  # data points of a worker's chunk; below, starting threads costs more than they save
+
+
+def share_out(calls: Sequence[Callable[[], object]], threads: int) -> None:
+    """Make all calls, by ``threads`` workers that compute with one thread each; the calls start in the given order."""
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(threads, initializer=partial(torch.set_num_threads, 1)) as pool:
+            for done in [pool.submit(call) for call in calls]:
+                done.result()
+    finally:
+        torch.set_num_threads(before)
 
 
 class KroneckerEstimator:
@@ -68,17 +80,10 @@ class KroneckerEstimator:
 
     def _work(self, inputs: Tensor, targets: Tensor, shares: list[list[slice]]) -> None:
         def work(worker: FactorSums, share: list[slice]) -> None:
-            torch.set_num_threads(1)  # of this worker
             for place in share:
                 worker.add(inputs[place], targets[place])
 
-        before = torch.get_num_threads()
-        try:
-            with ThreadPoolExecutor(len(self.workers)) as pool:
-                for done in [pool.submit(work, *pair) for pair in zip(self.workers, shares, strict=True)]:
-                    done.result()
-        finally:
-            torch.set_num_threads(before)
+        share_out([partial(work, *pair) for pair in zip(self.workers, shares, strict=True)], len(self.workers))
 
     def finish(self) -> FactorSums:
         """Work on what still waits and add up the workers' sums."""
