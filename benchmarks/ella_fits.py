@@ -43,8 +43,16 @@ def build_model(name: str, alpha: int, data: Dataset) -> nn.Module:
 def fit_ours(model: nn.Module, data: Dataset) -> float:
     """What ``DifferentiableLaplace`` does at the end of an epoch, on freshly made priors."""
     plan = TrainingPlan(len(data.train), BATCH_SIZE, epochs=1)
-    rates = {"prior_learning_rate": PRIOR_LEARNING_RATE, "final_prior_learning_rate": PRIOR_LEARNING_RATE}
-    learner = DifferentiableLaplace(model, plan, data, 0, prior_steps=PRIOR_STEPS, fit_batch_size=BATCH_SIZE, **rates)
+    learner = DifferentiableLaplace(
+        model,
+        plan,
+        data,
+        seed=0,
+        prior_steps=PRIOR_STEPS,
+        prior_learning_rate=PRIOR_LEARNING_RATE,
+        final_prior_learning_rate=PRIOR_LEARNING_RATE,
+        fit_batch_size=BATCH_SIZE,
+    )
     laplace = learner.fit(epoch=0)
     learner.update_prior(laplace)
     return -laplace.log_marginal_likelihood().item()

@@ -9,9 +9,11 @@ after 2 alpha came out of the second); the sizes here follow its output column a
 """
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from torch import Tensor, nn
 
+from ella.layers.group_convolution import ROTATIONS, lift, strongest_rotation
 from symlab.errors import ConfigError
 from symlab.models.initialisation import preserve_variance
 
@@ -28,6 +30,8 @@ class Network(nn.Module):
     ``layer(channels_in, channels_out, extent_in, extent_out)`` builds the linear map of each block.
     """
 
+    copies: ClassVar[int] = 1  # of every channel, for the elements of a group besides translations
+
     def __init__(self, input_shape: tuple[int, ...], n_outputs: int, layer: LayerBuilder, alpha: int = 10):
         super().__init__()
         if len(input_shape) != 3 or input_shape[1] != input_shape[2] or input_shape[1] & (input_shape[1] - 1):
@@ -39,7 +43,7 @@ class Network(nn.Module):
         blocks: list[nn.Module] = []
         for block, factor in enumerate(CHANNEL_FACTORS):
             extent_out = extent // 2 if block in HALVING_BLOCKS and extent > 1 else extent
-            blocks += [layer(channels, factor * alpha, extent, extent_out), nn.ReLU()]
+            blocks += [layer(self.copies * channels, self.copies * factor * alpha, extent, extent_out), nn.ReLU()]
             channels, extent = factor * alpha, extent_out
         if extent != 1:
             raise ConfigError(
@@ -53,3 +57,14 @@ class Network(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.head(self.blocks(images))
+
+
+class RotationNetwork(Network):
+    """The same on Z^2 x p4: the image is lifted to four copies of its channels, one for each rotation by 90 degrees, and the
+    strongest of them is kept after the last block. All layers act on 4 c channels: group convolutions keep the copies apart
+    or mix them equivariantly, the others see as many channels (App. B)."""
+
+    copies: ClassVar[int] = ROTATIONS
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.head(strongest_rotation(self.blocks(lift(images))))

@@ -39,7 +39,7 @@ from symlab.trainer.loop import Training
 from symlab.trainer.protocol import Batch, Learner
 
 PROBED_STEPS = 3
-FEW_POINTS = 2
+FEW_POINTS, MORE_POINTS = 2, 34
 TIMED_SIZE = 1024
 
 
@@ -110,7 +110,7 @@ def fit_seconds(learner: DifferentiableLaplace, factors: list[FactorSize]) -> fl
         batch = learner.data.normalise(inputs[:count]).to(next(learner.model.parameters()).dtype), targets[:count]
         kfac.estimate(learner.model, learner.likelihood, [batch], exclude=exclude)
 
-    many = min(learner.fit_batch_size, len(targets))
+    many = min(MORE_POINTS, len(targets))
     curvature(FEW_POINTS)  # warms up
     few_seconds, many_seconds = _timed(lambda: curvature(FEW_POINTS)), _timed(lambda: curvature(many))
     per_point = max(0.0, many_seconds - few_seconds) / max(1, many - FEW_POINTS)

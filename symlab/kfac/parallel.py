@@ -8,8 +8,9 @@ who is faster.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,17 @@ from symlab.kfac.kronecker import FactorSums
 # Data points of a worker's chunk: below the first, starting threads costs more than they save; above the second, nothing is
 # won by more of them.
 SMALLEST_SHARE, LARGEST_SHARE = 32, 256
+
+
+def share_out(calls: Sequence[Callable[[], object]], threads: int) -> None:
+    """Make all calls, by ``threads`` workers that compute with one thread each; the calls start in the given order."""
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(threads, initializer=partial(torch.set_num_threads, 1)) as pool:
+            for done in [pool.submit(call) for call in calls]:
+                done.result()
+    finally:
+        torch.set_num_threads(before)
 
 
 class KroneckerEstimator:
@@ -70,17 +82,10 @@ class KroneckerEstimator:
 
     def _work(self, inputs: Tensor, targets: Tensor, shares: list[list[slice]]) -> None:
         def work(worker: FactorSums, share: list[slice]) -> None:
-            torch.set_num_threads(1)  # of this worker
             for place in share:
                 worker.add(inputs[place], targets[place])
 
-        before = torch.get_num_threads()
-        try:
-            with ThreadPoolExecutor(len(self.workers)) as pool:
-                for done in [pool.submit(work, *pair) for pair in zip(self.workers, shares, strict=True)]:
-                    done.result()
-        finally:
-            torch.set_num_threads(before)
+        share_out([partial(work, *pair) for pair in zip(self.workers, shares, strict=True)], len(self.workers))
 
     def finish(self) -> FactorSums:
         """Work on what still waits and add up the workers' sums."""

@@ -10,8 +10,14 @@ Values alone cost a third of a decomposition, so vectors wait until they are ask
 matrices are kept as they came.
 """
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
+
+from symlab.kfac.parallel import share_out
+
+LARGE = 2048  # from this size on, a decomposition keeps all threads busy by itself
 
 
 class Factor:
@@ -78,3 +84,18 @@ class Factor:
 
     def blocked(self, values: Tensor) -> Tensor:
         return values.unflatten(-1, (self.matrices.shape[1], self.matrices.shape[2]))
+
+
+def decompose(factors: Iterable[Factor]) -> None:
+    """The values of all factors. Threads that share a small decomposition mostly wait for each other, so on a processor
+    each takes other factors."""
+    alone: list[Factor] = []
+    shared: list[Factor] = []
+    for factor in factors:
+        wide, on_processor = factor.matrices.shape[-1] >= LARGE, factor.matrices.device.type == "cpu"
+        (alone if wide or not on_processor else shared).append(factor)
+    for factor in alone:
+        factor.values  # noqa: B018  (kept by the factor)
+    distinct = {id(factor): factor for factor in shared}.values()
+    widest_first = sorted(distinct, key=lambda factor: -factor.matrices.shape[-1])
+    share_out([lambda factor=factor: factor.values for factor in widest_first], torch.get_num_threads())  # type: ignore[misc]

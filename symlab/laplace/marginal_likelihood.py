@@ -24,8 +24,10 @@ from torch import Tensor, nn
 
 from symlab.errors import ConfigError
 from symlab.kfac.likelihoods import Regression
+from symlab.laplace.factor import decompose
 from symlab.laplace.prior import GaussianPrior
 from symlab.laplace.spectrum import Spectrum
+from symlab.laplace.stack import SMALL, SpectrumStack
 
 
 class DataFit:
@@ -88,6 +90,11 @@ class LogMarginalLikelihood:
             )
         self.spectra = spectra
         self.prior = prior
+        decompose(factor for spectrum in spectra for factor in (spectrum.inputs, spectrum.outputs))
+        one_number = [spectrum for spectrum in spectra if prior.precision_of(spectrum.block).dim() == 0]
+        self._small = [spectrum for spectrum in one_number if spectrum.n_parameters <= SMALL]
+        self._others = [spectrum for spectrum in spectra if spectrum not in self._small]
+        self._stack = SpectrumStack(self._small) if self._small else None
         self.data_fit = data_fit
         self._squares = prior.squares(parameters).detach()
 
@@ -101,7 +108,10 @@ class LogMarginalLikelihood:
     def log_det(self) -> Tensor:
         """log det (H + Delta), the sum over blocks."""
         scale = self.data_fit.curvature_scale()
-        terms = [spectrum.log_det(self.prior.precision_of(spectrum.block), scale) for spectrum in self.spectra]
+        terms = [spectrum.log_det(self.prior.precision_of(spectrum.block), scale) for spectrum in self._others]
+        if self._stack is not None:
+            precisions = torch.stack([self.prior.precision_of(spectrum.block) for spectrum in self._small])
+            terms.append(self._stack.log_det(precisions, scale))
         return torch.stack(terms).sum()
 
     def __call__(self) -> Tensor:

@@ -1,6 +1,6 @@
 import torch
 
-from symlab.laplace.factor import Factor
+from symlab.laplace.factor import Factor, decompose
 
 
 def matrices(p: int = 2, n: int = 3, k: int = 4, rank: int = 2) -> torch.Tensor:
@@ -50,3 +50,19 @@ def test_rescaling_and_rotations_match_dense_algebra():
     torch.testing.assert_close(factor.rotate_back(matrix), vectors.mT @ matrix, rtol=0, atol=1e-12)
     expected = (vectors @ torch.diag_embed(precision) @ vectors.mT).diagonal(dim1=-2, dim2=-1)
     torch.testing.assert_close(factor.diagonal_of(precision), expected, rtol=0, atol=1e-12)
+
+
+def test_factors_shared_out_to_threads_have_the_values_of_each_alone():
+    """One of them twice, as of a weight and its bias."""
+    matrices = [torch.randn(2, 3, size, size, dtype=torch.float64) for size in (1, 4, 9)]
+    factors = [Factor(matrix @ matrix.mT) for matrix in matrices]
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        decompose([*factors, factors[0]])
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    for factor in factors:
+        assert factor._values is not None
+        assert torch.equal(factor.values, Factor(factor.matrices).values)

@@ -1,0 +1,113 @@
+"""Spatial functions spanned by a few anchor points, the basis of sparsified layers (ELLA Section 3.1, Eqs. 6 and 7).
+
+    s(t) = sum_j u_j phi_j(t),      phi = (K_zz + 1e-4 I)^-1 K_zt,      K_ab = exp(-1/2 sum_i omega_i^2 (a_i - b_i)^2)
+
+t are the T points of a grid, in pixels, z the M = T / 2 anchors (rounded up, App. F.4), which lie anywhere in the grid's box
+and are shared by all channels. What the Gaussian prior of a sparsified layer is on (Section 3.2):
+
+    u        the anchors' values; omega is fixed to 1
+    omega    the frequencies (inverse length scales, one per axis) as well: they become a parameter tensor with a prior and a
+             curvature block of their own. Their limit 0 makes s constant, which is strictly equivariant
+    theta    the induced weights s: with phi phi^T = L L^T the layer's values are taken as v = u L, and s = v L^-1 phi has
+             |s|^2 = |v|^2, so that a prior N(0, sigma^2 I) on v is that prior on s, within what the anchors can represent
+
+Anchor locations z are learnt by the training loss (the text counts them among "learnable parameters") but have no prior and
+no curvature: ``hyperparameters()`` names them, for whoever builds a prior or asks for curvature.
+
+# Paper: Table 2 has rows for priors on u and on omega; a prior on the length scales alone would leave the anchor values
+# without one, so that there is no marginal likelihood. Here u keeps its prior in both. The kernel is printed without the
+# factor 1/2 and without K_zz^-1.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from symlab.kfac.rules import ExactBlock
+
+Prior = Literal["theta", "u", "omega"]
+
+JITTER = 1e-4
+ANCHOR_FRACTION = 0.5
+
+
+class SpatialBasis(nn.Module):
+    """``basis()`` -> phi (M, T), in float64: anchors may come close to each other. ``extent``: a grid of extent^2 pixels."""
+
+    def __init__(self, extent: int, prior: Prior = "u", anchor_fraction: float = ANCHOR_FRACTION):
+        super().__init__()
+        self.prior, self.extent = prior, extent
+        anchors = math.ceil(anchor_fraction * extent**2)
+        self.locations = nn.Parameter(torch.rand(anchors, 2) * (extent - 1))
+        frequency = torch.ones(2)
+        self.frequency: Tensor
+        if prior == "omega":
+            self.frequency = nn.Parameter(frequency)
+        else:
+            self.register_buffer("frequency", frequency, persistent=False)
+
+    @property
+    def n_anchors(self) -> int:
+        return len(self.locations)
+
+    def hyperparameters(self) -> list[str]:
+        """Parameters without a prior and without curvature."""
+        return ["locations"]
+
+    def forward(self) -> Tensor:
+        anchors, grid, frequency = self.locations.double(), self._grid(), self.frequency.double()
+        root = _root(_kernel(anchors, anchors, frequency), JITTER)
+        basis = torch.cholesky_solve(_kernel(anchors, grid, frequency), root)
+        if self.prior != "theta":
+            return basis
+        gram = basis @ basis.mT
+        # Two anchors in one place span one function: the jitter keeps the root finite there and is negligible elsewhere.
+        return torch.linalg.solve_triangular(_root(gram, 1e-10 * gram.diagonal().mean()), basis, upper=False)
+
+    def slopes(self) -> Tensor:
+        """d phi / d omega_i = (K_zz + 1e-4 I)^-1 (d K_zt - d K_zz phi), for frequencies with a prior: (2, M, T)."""
+        anchors, grid, frequency = self.locations.double(), self._grid(), self.frequency.double()
+        root, basis = _root(_kernel(anchors, anchors, frequency), JITTER), self()
+        across, among = _kernel_slopes(anchors, grid, frequency), _kernel_slopes(anchors, anchors, frequency)
+        return torch.cholesky_solve(across - among @ basis, root)
+
+    def _grid(self) -> Tensor:
+        axis = torch.arange(self.extent, dtype=torch.float64, device=self.locations.device)
+        return torch.cartesian_prod(axis, axis)  # (T, 2)
+
+
+class FrequencyBlock(ExactBlock):
+    """omega of a layer whose output is linear in its basis, ``apply(inputs, phi)``: df/d omega_i = <g, apply(x, dphi_i)>."""
+
+    def __init__(self, name: str, basis: SpatialBasis, apply: Callable[[Tensor, Tensor], Tensor]):
+        super().__init__(name)
+        self.basis, self.apply = basis, apply
+
+    def gradient_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
+        slopes = self.basis.slopes().to(inputs.dtype)
+        return torch.stack([(self.apply(inputs, slope) * gradients).flatten(1).sum(1) for slope in slopes], 1)
+
+
+def _kernel(left: Tensor, right: Tensor, frequency: Tensor) -> Tensor:
+    """(M, 2), (T, 2) -> (M, T)."""
+    return (-0.5 * ((left[:, None] - right[None]) * frequency).square().sum(-1)).exp()
+
+
+def _kernel_slopes(left: Tensor, right: Tensor, frequency: Tensor) -> Tensor:
+    """d K / d omega_i = -omega_i (a_i - b_i)^2 K: (2, M, T)."""
+    squares = (left[:, None] - right[None]).square() * -frequency
+    return squares.movedim(-1, 0) * _kernel(left, right, frequency)
+
+
+def _root(matrix: Tensor, jitter: Tensor | float) -> Tensor:
+    """The Cholesky factor of matrix + jitter I."""
+    return torch.linalg.cholesky(matrix + jitter * torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device))
+
+
+@torch.no_grad()
+def initialise(weight: Tensor, basis: SpatialBasis, variance: float) -> None:
+    """Draw anchor values so that the induced weights' variances have this sum over the grid."""
+    weight.normal_().mul_((variance**0.5 / basis().norm()).to(weight.dtype))
