@@ -33,11 +33,13 @@ def test_a_batch_keeps_the_inputs_of_layers_and_the_outputs_of_activations():
 
 def test_a_fit_keeps_weights_and_factors_and_decomposes_one_factor_at_a_time():
     factors = [FactorSize("a", 3, 10), FactorSize("b", 1, 4000)]
-    whole, rest = 4 * (300 + 16_000_000), 1000 + MEMORY_BUDGET + 16 * 16_000_000
+    tensors = [1000, 10_000_000]
+    stack = 24 * 1000
+    whole, rest = 4 * (300 + 16_000_000), 4 * 10_001_000 + MEMORY_BUDGET + 16 * 16_000_000 + stack
     assert whole < MEMORY_BUDGET
-    assert fit_bytes(1000, factors, scaled_up=False, threads=1, value_bytes=4) == whole + rest
-    assert fit_bytes(1000, factors, scaled_up=True, threads=1, value_bytes=4) == 2 * whole + rest
-    assert fit_bytes(1000, factors, scaled_up=False, threads=3, value_bytes=4) == 3 * whole + rest
+    assert fit_bytes(tensors, factors, scaled_up=False, threads=1, value_bytes=4) == whole + rest
+    assert fit_bytes(tensors, factors, scaled_up=True, threads=1, value_bytes=4) == 2 * whole + rest
+    assert fit_bytes(tensors, factors, scaled_up=False, threads=3, value_bytes=4) == 3 * whole + rest
 
 
 def test_the_largest_network_of_ella_has_the_factors_of_its_layers():
