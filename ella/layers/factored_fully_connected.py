@@ -16,6 +16,8 @@ channels c': C' blocks c by c. Both count N C (N C') rows, the paper's 1/(N C).
 # blocks of their own, for a last column would not fit a block-diagonal factor.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -73,13 +75,36 @@ class ToSpace(nn.Module):
 
 
 def read_space(features: Tensor, weight: Tensor) -> Tensor:
-    """(B, c, S), theta2 (c', c, S) -> (B, c', c): one product (B, S) x (S, c') for each c, on strided views."""
-    return (features.transpose(0, 1) @ weight.permute(1, 2, 0)).permute(1, 2, 0)
+    """(B, c, S), theta2 (c', c, S) -> (B, c', c): one product (B, S) x (S, c') for each c."""
+    return _StackedProduct.apply(features.transpose(0, 1), weight.permute(1, 2, 0)).permute(1, 2, 0)
 
 
 def write_space(features: Tensor, weight: Tensor) -> Tensor:
     """(B, c', c), theta1 (S', c', c) -> (B, c', S'): one product (B, c) x (c, S') for each c'."""
-    return (features.transpose(0, 1) @ weight.permute(1, 2, 0)).transpose(0, 1)
+    return _StackedProduct.apply(features.transpose(0, 1), weight.permute(1, 2, 0)).transpose(0, 1)
+
+
+class _StackedProduct(torch.autograd.Function):
+    """(p, B, k) @ (p, k, m), with gradients laid out so that each of the three is one call of a batched product: torch's own
+    falls back to p products, with copies, where neither of the last two dimensions lies side by side."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(left: Tensor, right: Tensor) -> Tensor:
+        return left.contiguous() @ right if 1 not in left.stride()[1:] else left @ right
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        left, right = ctx.saved_tensors
+        gradient = gradient.contiguous()
+        in_left = gradient @ right.mT if ctx.needs_input_grad[0] else None
+        in_right = left.mT @ gradient if ctx.needs_input_grad[1] else None
+        return in_left, in_right
 
 
 class FromSpaceWeight(BlockRule):

@@ -13,7 +13,7 @@ A_u = (I_c (x) phi) A_theta (I_c (x) phi)^T; the output factor is the convolutio
 import torch
 from torch import Tensor, nn
 
-from ella.layers.spatial_basis import ANCHOR_FRACTION, FrequencyBlock, Prior, SpatialBasis, initialise
+from ella.layers.spatial_basis import ANCHOR_FRACTION, Prior, SpatialBasis, frequency_rules, initialise
 from ella.layers.subsampled import Subsampled
 from symlab.circular_convolution import circular_convolution
 from symlab.kfac.grams import accumulate_gram
@@ -77,14 +77,13 @@ class AnchoredConvolution(CircularConvolution):
         return circular_convolution(features, kernel)
 
     def curvature_rules(self, options: RuleOptions) -> list[BlockRule]:
-        rules: list[BlockRule] = [AnchorValues(self, options), ConvolutionBias("bias")]
-        return [*rules, FrequencyBlock("basis.frequency", self.basis, self._convolve)]
+        return [AnchorValues(self, options), ConvolutionBias("bias"), *frequency_rules(self.basis, self._convolve)]
 
 
 class AnchorValues(ConvolutionWeight):
     def __init__(self, module: AnchoredConvolution, options: RuleOptions):
         super().__init__(module, options)
-        self.basis = module.basis
+        self.basis = module.basis()
 
     def input_rows(self, inputs: Tensor) -> Tensor:
         return self._project(super().input_rows(inputs))
@@ -97,5 +96,4 @@ class AnchorValues(ConvolutionWeight):
 
     def _project(self, rows: Tensor) -> Tensor:
         """(..., c k^2) -> (..., c M)."""
-        basis = self.basis()
-        return (rows.unflatten(-1, (-1, basis.shape[1])) @ basis.to(rows.dtype).mT).flatten(-2)
+        return (rows.unflatten(-1, (-1, self.basis.shape[1])) @ self.basis.to(rows.dtype).mT).flatten(-2)

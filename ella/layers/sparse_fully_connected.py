@@ -6,7 +6,7 @@
 The induced weights have the size of F-FC's and are made once for a batch, so that a step costs what F-FC's costs.
 
 KFAC, App. C.2: the factors of F-FC, projected by the basis. Of u2, a = phi x(c, .) per channel (C blocks M by M); of u1,
-g = phi g(c', .) (one factor M' by M').
+g = phi g(c', .) (one factor M' by M'). The basis is computed once for all of a fit.
 """
 
 import torch
@@ -20,7 +20,7 @@ from ella.layers.factored_fully_connected import (
     read_space,
     write_space,
 )
-from ella.layers.spatial_basis import ANCHOR_FRACTION, FrequencyBlock, Prior, SpatialBasis, initialise
+from ella.layers.spatial_basis import ANCHOR_FRACTION, Prior, SpatialBasis, frequency_rules, initialise
 from symlab.kfac.rules import BlockRule, RuleOptions
 
 
@@ -67,8 +67,7 @@ class SparseFromSpace(nn.Module):
         return read_space(features, self.weight @ basis)
 
     def curvature_rules(self, options: RuleOptions) -> list[BlockRule]:
-        rules: list[BlockRule] = [ProjectedInputs(self.basis), FromSpaceBias("bias")]
-        return [*rules, FrequencyBlock("basis.frequency", self.basis, self._read)]
+        return [ProjectedInputs(self.basis()), FromSpaceBias("bias"), *frequency_rules(self.basis, self._read)]
 
 
 class SparseToSpace(nn.Module):
@@ -88,21 +87,20 @@ class SparseToSpace(nn.Module):
         return write_space(features, (basis.mT @ self.weight.flatten(1)).unflatten(1, self.weight.shape[1:]))
 
     def curvature_rules(self, options: RuleOptions) -> list[BlockRule]:
-        rules: list[BlockRule] = [ProjectedOutputs(self.basis), ToSpaceBias("bias")]
-        return [*rules, FrequencyBlock("basis.frequency", self.basis, self._write)]
+        return [ProjectedOutputs(self.basis()), ToSpaceBias("bias"), *frequency_rules(self.basis, self._write)]
 
 
 class ProjectedInputs(FromSpaceWeight):
-    def __init__(self, basis: SpatialBasis):
+    def __init__(self, basis: Tensor):
         self.basis = basis
 
     def input_rows(self, inputs: Tensor) -> Tensor:
-        return super().input_rows(inputs @ self.basis().to(inputs.dtype).mT)
+        return super().input_rows(inputs @ self.basis.to(inputs.dtype).mT)
 
 
 class ProjectedOutputs(ToSpaceWeight):
-    def __init__(self, basis: SpatialBasis):
+    def __init__(self, basis: Tensor):
         self.basis = basis
 
     def output_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
-        return super().output_rows(inputs, gradients @ self.basis().to(gradients.dtype).mT)
+        return super().output_rows(inputs, gradients @ self.basis.to(gradients.dtype).mT)

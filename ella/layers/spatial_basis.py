@@ -26,7 +26,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from symlab.kfac.rules import ExactBlock
+from symlab.kfac.rules import BlockRule, ExactBlock
 
 Prior = Literal["theta", "u", "omega"]
 
@@ -79,15 +79,20 @@ class SpatialBasis(nn.Module):
         return torch.cartesian_prod(axis, axis)  # (T, 2)
 
 
+def frequency_rules(basis: SpatialBasis, apply: Callable[[Tensor, Tensor], Tensor]) -> list[BlockRule]:
+    """The block of omega, where it has a prior, in a layer that calls its basis ``basis``."""
+    return [FrequencyBlock(basis.slopes(), apply)] if basis.prior == "omega" else []
+
+
 class FrequencyBlock(ExactBlock):
     """omega of a layer whose output is linear in its basis, ``apply(inputs, phi)``: df/d omega_i = <g, apply(x, dphi_i)>."""
 
-    def __init__(self, name: str, basis: SpatialBasis, apply: Callable[[Tensor, Tensor], Tensor]):
-        super().__init__(name)
-        self.basis, self.apply = basis, apply
+    def __init__(self, slopes: Tensor, apply: Callable[[Tensor, Tensor], Tensor]):
+        super().__init__("basis.frequency")
+        self.slopes, self.apply = slopes, apply
 
     def gradient_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
-        slopes = self.basis.slopes().to(inputs.dtype)
+        slopes = self.slopes.to(inputs.dtype)
         return torch.stack([(self.apply(inputs, slope) * gradients).flatten(1).sum(1) for slope in slopes], 1)
 
 

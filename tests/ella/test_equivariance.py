@@ -61,17 +61,8 @@ def error(network: nn.Module, image: Tensor, moved: Tensor) -> float:
 @pytest.mark.parametrize("name", STRICT)
 def test_strict_networks_are_invariant_to_every_translation(name, resolution):
     torch.manual_seed(0)
-    network = with_biases(STRICT[name]((2, resolution, resolution), 5, alpha=2))
+    network = with_biases(STRICT[name]((2, resolution, resolution), 5, alpha=1 if resolution == 32 else 2))
     image = torch.randn(1, 2, resolution, resolution)
-    shifted = translated(image)
-    assert error(network, image, shifted[:: max(1, len(shifted) // 256)]) < 1e-5
-
-
-@pytest.mark.parametrize("name", ["CONV", "pointwise"])
-def test_and_at_the_full_resolution_to_every_single_one(name):
-    torch.manual_seed(1)
-    network = with_biases(STRICT[name]((1, 32, 32), 5, alpha=1))
-    image = torch.randn(1, 1, 32, 32)
     assert error(network, image, translated(image)) < 1e-5
 
 
