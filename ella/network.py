@@ -8,13 +8,15 @@ The printed Table 6 contradicts itself in the input sizes of blocks 3, 5 and 8 (
 after 2 alpha came out of the second); the sizes here follow its output column and give the parameter counts of Table 2.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from torch import Tensor, nn
 
+from ella.inspection import inspect_layers, layer_metrics
 from ella.layers.group_convolution import ROTATIONS, lift, strongest_rotation
 from symlab.errors import ConfigError
+from symlab.laplace.summary import TensorSummary
 from symlab.models.initialisation import preserve_variance
 
 CHANNEL_FACTORS = (1, 2, 2, 4, 4, 8, 8, 16)
@@ -57,6 +59,10 @@ class Network(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.head(self.blocks(images))
+
+    def describe_fit(self, tensors: Mapping[str, TensorSummary]) -> dict[str, float]:
+        """What a fit says of the layers and their paths (App. D), as metrics."""
+        return layer_metrics(inspect_layers(tensors))
 
 
 class RotationNetwork(Network):
