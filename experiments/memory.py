@@ -9,15 +9,15 @@ With W the bytes of all parameters, F those of all Kronecker factors and n^2 the
     W         a fit keeps theta*
     copies    1; 2 where the curvature of a part of the data is scaled up to all; one more for each further thread that sums
               factors of its own (only while F is below the budget of a chunk)
-    chunk     ``symlab.kfac.estimation.MEMORY_BUDGET``, for the data points worked on at once; they are done with when factors
-              are decomposed, but an allocator seldom gives so many small pieces back
+    chunk     ``symlab.kfac.estimation.MEMORY_BUDGET``, for the data points worked on at once; these are done with when
+              factors are decomposed, but an allocator seldom gives so many small pieces back
     solver    a factor is decomposed in float64 by a solver that works on a copy: 16 n^2 bytes, one factor at a time if it is
               large (``symlab.laplace.factor.LARGE``), one per thread otherwise
     stack     eigenvalues of small tensors (``symlab.laplace.stack.SMALL``) and two vectors as long, in float64
 
 Eigenvectors are never asked for (prior steps need eigenvalues), and the products of eigenvalues exist only tile by tile, so
-nothing has the size of a dense curvature block. Not counted: the interpreter with its libraries (a plan measures and adds them)
-and workspaces inside convolutions and solvers, together tens of megabytes.
+nothing has the size of a dense curvature block. Not counted: the interpreter with its libraries (a plan measures and adds
+them) and workspaces inside convolutions and solvers, together tens of megabytes.
 """
 
 from dataclasses import dataclass

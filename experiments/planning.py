@@ -13,7 +13,7 @@ Each run is probed in a process of its own, so that it starts from clean memory.
 
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -66,7 +66,8 @@ def probe(overrides: tuple[str, ...], label: str) -> Probe:
         fits = learner if isinstance(learner, DifferentiableLaplace) else None
         sizes = model_of_sizes(config, data, hardware)
         threads = torch.get_num_threads() if device.type == "cpu" else 1
-        memory = estimate_memory(sizes, data, training.plan(data).batch_size, fits and fits.fit_size, threads)
+        fit_size = None if fits is None else fits.fit_size
+        memory = estimate_memory(sizes, data, training.plan(data).batch_size, fit_size, threads)
         seconds = step_seconds(learner, training, data, hardware, config.seed) * training.plan(data).total_steps
         if fits is not None:
             factors = factor_sizes(sizes, data.input_shape, exclude=hyperparameter_names(sizes))
@@ -152,14 +153,12 @@ def _timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def plan_table(runs: TableRuns) -> list[Probe]:
+def plan_table(runs: TableRuns) -> Iterator[Probe]:
     """One probe per distinct configuration; seeds of the same configuration cost the same and share it."""
     probes: dict[str, Probe] = {}
-    answers = []
     for run in runs.runs.values():
         scientific = repr({**run.config.scientific, "seed": None})
         if scientific not in probes:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 probes[scientific] = pool.apply(probe, (run.job.overrides, run.label))
-        answers.append(replace(probes[scientific], label=run.label))
-    return answers
+        yield replace(probes[scientific], label=run.label)

@@ -82,7 +82,10 @@ def _threads(request: Request) -> tuple[str, ...]:
 
 def show_plan(runs: TableRuns, jobs: int) -> None:
     """Print what each missing run would cost here."""
-    probes = plan_table(runs)
+    probes = []
+    for probe in plan_table(runs):
+        probes.append(probe)
+        print(f"[{len(probes)}/{len(runs.runs)}] {probe.label}", file=sys.stderr, flush=True)
     table = RichTable(title=f"{runs.table.id}, scale {runs.scale}: {len(probes)} runs, nothing is started")
     for heading in ("run", "parameters", "memory", "hours"):
         table.add_column(heading, justify="left" if heading == "run" else "right")
@@ -98,8 +101,8 @@ def show_plan(runs: TableRuns, jobs: int) -> None:
     largest = max(probes, key=lambda probe: probe.memory_bytes, default=None)
     if largest is not None:
         print(f"largest memory {largest.memory_bytes / 2**30:.1f} GiB ({largest.label})")
-    print("hours: measured steps, curvature passes and decompositions, extrapolated; memory: peak from the sizes of data, weights,")
-    print("Adam's moments, activations and curvature factors (experiments/memory.py has the formula)")
+    print("hours: extrapolated from measured steps, curvature passes and decompositions (experiments/planning.py)")
+    print("memory: peak, from sizes of data, weights, moments, activations and curvature factors (experiments/memory.py)")
 
 
 def reproduce(request: Request) -> int:

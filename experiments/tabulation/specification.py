@@ -65,7 +65,7 @@ def load_table(folder: Path) -> Table:
     fields = Fields(read_yaml(file), file, known=_TABLE_KEYS)
     rows, columns = _lines(fields, "rows", _ROW_KEYS), _lines(fields, "columns", _COLUMN_KEYS)
     row_labels, column_labels = [row.label for row in rows], [column.label for column in columns]
-    words = {column.label: column.metric["words"] for column in columns if "words" in column.metric}
+    words = {label: entry.texts("words") for label, entry in zip(column_labels, _entries(fields, "columns"), strict=True)}
     paper_values = read_paper_values(folder / "paper.csv", row_labels, column_labels, words)
     printed = {place: value.value for place, value in paper_values.items() if value.value is not None}
     table = Table(
@@ -94,10 +94,14 @@ def _name(fields: Fields, key: str) -> str:
     return name
 
 
+def _entries(fields: Fields, key: str, known: Collection[str] = ()) -> list[Fields]:
+    items = fields.items(key)
+    return [Fields(data, fields.file, f"{fields.path(key)}[{index}]", tuple(known)) for index, data in enumerate(items)]
+
+
 def _lines(fields: Fields, key: str, known: Collection[str]) -> tuple[Line, ...]:
     lines: list[Line] = []
-    for index, data in enumerate(fields.items(key)):
-        entry = Fields(data, fields.file, f"{fields.path(key)}[{index}]", tuple(known))
+    for entry in _entries(fields, key, known):
         label = entry.text("label")
         if any(line.label == label for line in lines):
             raise entry.error("label", f"{label!r} occurs twice in {key}; labels must differ")

@@ -1,4 +1,4 @@
-"""The networks of ELLA's tables at paper scale have the parameters the paper prints; built on the meta device, they cost nothing."""
+"""The networks of ELLA's tables at paper scale have the parameters the paper prints; nothing is allocated."""
 
 import pytest
 import torch
@@ -27,7 +27,8 @@ CASES = [(cell, MNIST, 40) for cell in counted("ella_table1")]
 CASES += [(cell, CIFAR, 10) for cell in counted("ella_table2")]
 CASES += [(cell, MNIST if "MNIST" in cell.row else CIFAR, 10) for cell in counted("ella_table3")]
 CASES += [(cell, CIFAR, 10) for cell in counted("ella_table7")]
-# Every other count of Table 7 follows from the layout that gives 139725 here; Table 3 prints the 1.2 M of three channels in all rows.
+# Every other count of Table 7 follows from the layout that gives 139725 here; Table 3 prints the 1.2 M of three channels in
+# all rows.
 MISPRINTED = {("Depthwise Separable, channel matched", "Parameters"): "139725"}
 MISPRINTED |= {(row, "# Params (M)"): "1.1" for row in ("MNIST", "Translated MNIST", "Rotated MNIST")}
 

@@ -58,7 +58,9 @@ def test_ella_table1_shares_the_runs_of_its_parameter_row() -> None:
         assert counted.metric.key == "parameters"
 
 
-@pytest.mark.parametrize(("name", "cells", "runs"), [("1", 15, 10), ("2", 66, 22), ("3", 75, 10), ("4", 72, 1), ("7", 16, 8)])
+@pytest.mark.parametrize(
+    ("name", "cells", "runs"), [("1", 15, 10), ("2", 66, 22), ("3", 75, 10), ("4", 72, 1), ("7", 16, 8)]
+)
 def test_every_cell_of_ella_has_a_run_and_cells_share_runs(name: str, cells: int, runs: int) -> None:
     table = load_table(ROOT / f"ella_table{name}")
     for scale in table.scales:

@@ -115,7 +115,11 @@ def test_a_table_of_one_run_has_the_run_of_the_other_table(scale: str, inspectio
         ("table: sample_table1", "table: sample_table9", "same_run_as.table: 'sample_table9' is no other table"),
         ("table: sample_table1", "table: inspection_table2", "same_run_as.table: 'inspection_table2' is no other table"),
         ("row: Dogs & co", "row: Dogs", "same_run_as.row: unknown row 'Dogs'"),
-        ("column: CONV*", "column: Laplace", "same_run_as.row: the cell ('Dogs & co', 'Laplace') of sample_table1 has no run"),
+        (
+            "column: CONV*",
+            "column: Laplace",
+            "same_run_as.row: the cell ('Dogs & co', 'Laplace') of sample_table1 has no run",
+        ),
         ("rows:", "overrides: [a=1]\nrows:", "overrides: is decided by same_run_as"),
     ],
 )
@@ -200,7 +204,12 @@ ERRORS = [
         "- {row: Dogs & co, column: FC, missing",
         "table.yaml: exceptions[1].row: the cell ('Dogs & co', 'FC') already has an exception",
     ),
-    ("table.yaml", "metric: test/nll,", "words: [1, 2], metric: x,", "table.yaml: columns[2].words: each entry must be text"),
+    (
+        "table.yaml",
+        "metric: test/nll,",
+        "words: [1, 2], metric: x,",
+        "table.yaml: columns[2].words: each entry must be text",
+    ),
     ("table.yaml", "smoke: {", "smok: {", "table.yaml: scales.smok: unknown key; did you mean 'smoke'?"),
     ("table.yaml", "  paper: {seeds", "  cpu: {note: x, seeds", "table.yaml: scales.paper: is missing"),
     ("table.yaml", "seeds: [0, 1]", "seeds: [0, 0]", "table.yaml: scales.quick.seeds: a seed occurs twice"),
