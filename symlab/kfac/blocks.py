@@ -34,6 +34,12 @@ class KroneckerBlock:
     inputs: Tensor  # (p, a, d, d)
     outputs: Tensor  # (p, b, e, e)
     rows: float
+    summed: float | None = None  # terms that were really summed, where ``rows`` was scaled up to more data
+
+    @property
+    def input_rank(self) -> float:
+        """The rank that an input factor (over all its diagonal blocks) cannot exceed."""
+        return self.rows if self.summed is None else self.summed
 
     @property
     def products(self) -> int:
@@ -56,7 +62,8 @@ class KroneckerBlock:
         if self.names != other.names:
             raise ValueError(f"blocks of {self.names} and {other.names} do not add up")
         inputs, outputs = self.inputs + other.inputs, self.outputs + other.outputs
-        return KroneckerBlock(self.names, self.shapes, inputs, outputs, self.rows + other.rows)
+        summed = self.input_rank + other.input_rank
+        return KroneckerBlock(self.names, self.shapes, inputs, outputs, self.rows + other.rows, summed)
 
     def dense(self) -> Tensor:
         """(P, P): the block written out, in the order of the flattened parameters. For small blocks: tests and pictures."""

@@ -48,10 +48,10 @@ class Curvature:
                 scaled[id(matrices)] = matrices * factor
             return scaled[id(matrices)]
 
-        blocks = {
-            name: replace(block, inputs=scale(block.inputs), outputs=scale(block.outputs), rows=block.rows * factor)
-            for name, block in self.blocks.items()
-        }
+        blocks = {}
+        for name, block in self.blocks.items():
+            inputs, outputs = scale(block.inputs), scale(block.outputs)
+            blocks[name] = replace(block, inputs=inputs, outputs=outputs, rows=block.rows * factor, summed=block.input_rank)
         return Curvature(blocks, self.log_likelihood * factor, n_data, self.n_outputs)
 
 

@@ -37,7 +37,7 @@ class Spectrum:
 
     def __init__(self, block: KroneckerBlock, vectors: bool = False, outputs: Factor | None = None):
         self.block = block
-        self.inputs = Factor(block.inputs, vectors)
+        self.inputs = Factor(block.inputs, vectors, rank=block.input_rank / block.inputs.shape[1])
         self.outputs = Factor(block.outputs, vectors) if outputs is None else outputs
 
     @property
