@@ -10,7 +10,10 @@ from torch import nn
 
 from experiments.composition import compose_run
 from experiments.memory import data_bytes, estimate_memory, fit_bytes, parameter_bytes, training_bytes
+from experiments.reproduce import TABLES
 from experiments.run import build
+from experiments.tabulation.specification import load_table
+from symlab.data.dataset import Dataset, Split
 from symlab.kfac.estimation import MEMORY_BUDGET
 from symlab.kfac.sizes import FactorSize, factor_sizes
 from tests.experiments.commands import ROOT, environment
@@ -58,6 +61,21 @@ def test_without_fits_there_is_nothing_of_a_fit(blobs):
     assert (memory.fit, memory.state) == (0, 4 * 4 * (16 * 3 + 3))
     assert memory.peak == data_bytes(blobs) + memory.state + memory.training
     assert estimate_memory(model, blobs, batch_size=20, fit_size=60).fit > 0
+
+
+def on_paper(images: int) -> Split:
+    return Split(
+        torch.empty(images, 3, 32, 32, dtype=torch.uint8, device="meta"),
+        torch.empty(images, dtype=torch.int64, device="meta"),
+    )
+
+
+@pytest.mark.parametrize("row", ["FC", "FC+CONV", "F-FC+CONV (ours)", "S-FC+S-CONV (ours, omega)"])
+def test_no_cell_of_table_2_needs_more_than_a_card_of_24_gb_at_paper_scale(row: str):
+    cells = [cell for cell in load_table(TABLES / "ella_table2").cells("paper") if cell.row == row]
+    data = Dataset("CIFAR-10", on_paper(50000), None, on_paper(10000), 10, mean=(0.0,) * 3, std=(1.0,) * 3)
+    model = on_meta(*(cells[0].overrides or ()))
+    assert estimate_memory(model, data, batch_size=128, fit_size=50000, threads=2).peak < 8 * 2**30
 
 
 MEASURED = """
