@@ -48,6 +48,9 @@ KFAC_PEERS = PeerEnvironment(
 )
 
 
+EMLP_PEER = PeerEnvironment("emlp", ("emlp==1.0.3", "six==1.17.0"))  # six: used and not declared by a dependency
+
+
 def prepare(environment: PeerEnvironment, root: Path = ROOT) -> PreparedEnvironment:
     """Make or complete an environment. A stamp file says what is installed, so a second call starts no pip."""
     folder = root / environment.name

@@ -20,6 +20,7 @@ SUPPLIED: dict[str, frozenset[str]] = {
     "learner": frozenset({"model", "plan", "data", "seed"}),
 }
 SCIENTIFIC_GROUPS = ("data", "model", "learner", "trainer")
+COMPUTATION = "computation"  # in the place of the scientific groups where nothing is trained
 EXECUTION_GROUPS = ("hardware", "tracking", "paths", "execution")
 
 
@@ -33,7 +34,13 @@ class RunConfig:
     @property
     def scientific(self) -> dict[str, Any]:
         """What decides the numbers: the seed and these groups, without the place where data lie."""
-        return {"seed": self.seed} | {name: _without_root(self.groups[name]) for name in SCIENTIFIC_GROUPS}
+        names = (COMPUTATION,) if self.is_computed else SCIENTIFIC_GROUPS
+        return {"seed": self.seed} | {name: _without_root(self.groups[name]) for name in names}
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the run is a computation without data, model, learner and trainer."""
+        return COMPUTATION in self.groups
 
     @property
     def key(self) -> str:
@@ -53,10 +60,11 @@ def check(config: DictConfig) -> RunConfig:
     """Resolve and check a composed configuration; every complaint names the key."""
     plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=False)
     assert isinstance(plain, dict)
-    names = (*SCIENTIFIC_GROUPS, *EXECUTION_GROUPS)
+    known = (*SCIENTIFIC_GROUPS, COMPUTATION, *EXECUTION_GROUPS)
     for key in map(str, plain):
-        if key != "seed" and key not in names:
-            raise ConfigError(f"{key} is unknown: a run has seed, {', '.join(names)}")
+        if key != "seed" and key not in known:
+            raise ConfigError(f"{key} is unknown: a run has seed, {', '.join(known)}")
+    names = (*((COMPUTATION,) if plain.get(COMPUTATION) else SCIENTIFIC_GROUPS), *EXECUTION_GROUPS)
     seed = plain["seed"]
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise ConfigError(f"seed={seed!r} does not fit: a whole number from 0 on is needed")

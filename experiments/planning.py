@@ -58,6 +58,8 @@ def probe(overrides: tuple[str, ...], label: str) -> Probe:
     """Build the run in this process, size it and time its pieces."""
     try:
         config = compose_run(overrides)
+        if config.is_computed:
+            return Probe(label, problem="computed in one go, nothing to extrapolate from")
         hardware, training = build(config.groups["hardware"]), build(config.groups["trainer"])
         device = hardware.prepare_process()
         runtime = peak_memory_bytes(device)

@@ -23,7 +23,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from experiments.binding import target_of
-from experiments.composition import CONFIGURATION, RunConfig, check
+from experiments.composition import COMPUTATION, CONFIGURATION, RunConfig, check
 from experiments.errors import reported
 from experiments.progress import Silent, as_text, choose_observer
 from experiments.tracking import Tracker
@@ -75,7 +75,30 @@ class Reports:
 
 
 def compute(config: RunConfig, directory: RunDirectory) -> dict[str, Any]:
-    """Train, evaluate and record; the caller holds the directory's lock."""
+    """The record of a run without one; the caller holds the directory's lock."""
+    return compute_directly(config, directory) if config.is_computed else train(config, directory)
+
+
+def compute_directly(config: RunConfig, directory: RunDirectory) -> dict[str, Any]:
+    """A computation in one go: its ``compute()`` returns metrics and a remark."""
+    hardware: Hardware = build(config.groups["hardware"])
+    device = hardware.prepare_process()
+    directory.write_config(config.as_yaml())
+    node = config.groups[COMPUTATION]
+    tracking = build(config.groups["tracking"])
+    tracker = tracking.open(config.key, f"{node['_target_'].rpartition('.')[2]} {config.key}", "run", config.scientific)
+    started = time.perf_counter()
+    computed = build(node).compute()
+    seconds = time.perf_counter() - started
+    record = describe(config, computed.metrics, {"name": "none", "fingerprint": "", "notes": []}, device, seconds)
+    record["remark"] = computed.remark
+    directory.finish(record)
+    tracker.finish({"status": "finished", "seconds": seconds, **computed.metrics})
+    return record
+
+
+def train(config: RunConfig, directory: RunDirectory) -> dict[str, Any]:
+    """Train, evaluate and record."""
     hardware: Hardware = build(config.groups["hardware"])
     execution, training = build(config.groups["execution"]), build(config.groups["trainer"])
     device = hardware.prepare_process()
@@ -101,11 +124,22 @@ def compute(config: RunConfig, directory: RunDirectory) -> dict[str, Any]:
     metrics["parameters"] = float(sum(parameter.numel() for parameter in learner.model.parameters()))
     if data.validation is not None:
         metrics |= evaluate(loop.predict, data, data.validation, "validation", training.evaluation_batch_size)
-    record = {
+    used = {"name": data.name, "fingerprint": data.fingerprint(), "notes": list(data.notes)}
+    record = describe(config, metrics, used, device, seconds)
+    directory.finish(record)
+    tracker.finish({"status": "finished", "seconds": seconds, **metrics})
+    return record
+
+
+def describe(
+    config: RunConfig, metrics: dict[str, float], data: dict[str, Any], device: torch.device, seconds: float
+) -> dict[str, Any]:
+    """What a record says of every run."""
+    return {
         "key": config.key,
         "metrics": metrics,
         "config": config.scientific,
-        "data": {"name": data.name, "fingerprint": data.fingerprint(), "notes": list(data.notes)},
+        "data": data,
         "environment": describe_environment(device).as_dict(),
         "hardware": config.groups["hardware"],
         "seconds": seconds,
@@ -113,9 +147,6 @@ def compute(config: RunConfig, directory: RunDirectory) -> dict[str, Any]:
         "command": command(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    directory.finish(record)
-    tracker.finish({"status": "finished", "seconds": seconds, **metrics})
-    return record
 
 
 def command() -> str:
@@ -145,8 +176,8 @@ def report_run(checked: RunConfig) -> dict[str, float]:
     finished = RunDirectory(checked.groups["paths"]["runs"], checked.key).record_path.exists()
     record = execute(checked)
     state = "was finished" if finished else f"took {record['seconds']:.1f} s"
-    tested = {name: value for name, value in record["metrics"].items() if name.startswith("test/")}
-    print(f"run {checked.key} {state}: {as_text(tested)}")
+    shown = {name: value for name, value in record["metrics"].items() if checked.is_computed or name.startswith("test/")}
+    print(f"run {checked.key} {state}: {as_text(shown)}")
     return record["metrics"]
 
 

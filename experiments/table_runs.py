@@ -87,7 +87,9 @@ class TableRuns:
             if any(key in running for key in keys):
                 return Measurement.running()
         metrics = [records[key]["metrics"] if key in records else None for key in keys]
-        return aggregate(cell, metrics, failed.reason if failed else "")
+        measurement = aggregate(cell, metrics, failed.reason if failed else "")
+        remark = next((records[key]["remark"] for key in keys if key in records and records[key].get("remark")), "")
+        return replace(measurement, reason=remark) if remark and not measurement.reason else measurement
 
 
 def _tags(table: Table, cell: Cell, scale: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("experiments", "ella", "symlab")
+PACKAGES = ("experiments", "ella", "emlp_rpp", "symlab")
 
 
 @pytest.fixture
@@ -42,6 +42,7 @@ def test_the_tree_as_it_is_keeps_every_contract(copy: Path):
         ("ella/pooling.py", "import hydra", "plain libraries"),
         ("symlab/trainer/map.py", "import wandb", "plain libraries"),
         ("symlab/models/mlp.py", "import ella.network", "The application uses methods"),
+        ("emlp_rpp/counting.py", "import ella.network", "The application uses methods"),
         ("experiments/run.py", "import wandb", "Only experiments.tracking knows wandb"),
         ("ella/network.py", "import torchvision", "Only the torchvision module"),
     ],

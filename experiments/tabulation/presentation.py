@@ -82,7 +82,7 @@ def present(
         rows.append(RowView(row.label, tuple(row.about.get(label, "") for label in table.about_labels), tuple(views)))
     minutes = [("minutes", format_minutes(context.minutes))] if context.minutes is not None else []
     return View(
-        heading=f"{table.title} ({table.paper}, Table {table.number})",
+        heading=f"{table.title} ({table.paper}, Table {table.number.strip('_').upper()})",
         caption=table.caption,
         scale=_scale_line(table.scale(scale)),
         legend="Our number (± sample standard deviation over seeds), then the paper's.",

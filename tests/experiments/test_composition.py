@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from hydra.errors import HydraException
 
-from experiments.composition import CONFIGURATION, EXECUTION_GROUPS, SCIENTIFIC_GROUPS, compose_run
+from experiments.composition import COMPUTATION, CONFIGURATION, EXECUTION_GROUPS, SCIENTIFIC_GROUPS, compose_run
 from symlab.errors import ConfigError
 
 
@@ -11,13 +11,14 @@ def choices(group: str) -> list[str]:
     return sorted(file.stem for file in (CONFIGURATION / group).glob("*.yaml"))
 
 
-GROUPS = (*SCIENTIFIC_GROUPS, *EXECUTION_GROUPS, "data/source", "data/variant")
+GROUPS = (*SCIENTIFIC_GROUPS, COMPUTATION, *EXECUTION_GROUPS, "data/source", "data/variant", "computation/group")
 EVERY_CHOICE = [f"{group}={choice}" for group in GROUPS for choice in choices(group)]
 
 
 @pytest.mark.parametrize("choice", EVERY_CHOICE)
 def test_every_configuration_composes_and_binds_to_its_constructor(choice: str):
-    assert compose_run([choice] if choice.startswith(("data=", "model", "learner")) else ["data=mnist", choice]).key
+    needed = "computation=emlp_rank" if choice.startswith("computation/") else "data=mnist"
+    assert compose_run([choice] if choice.startswith(("data=", "model", "learner")) else [needed, choice]).key
 
 
 def test_every_folder_of_conf_is_a_group_that_is_tested():
@@ -31,6 +32,18 @@ def test_execution_does_not_enter_the_key_and_science_does():
     assert compose_run(same).key == key
     for change in ("seed=1", "model.hidden=[10]", "learner.prior_precision=2", "trainer.epochs=3", "data.train_size=50"):
         assert compose_run([change]).key != key
+
+
+def test_only_the_computation_decides_the_key_of_a_computed_run():
+    base = ["computation=emlp_rank", "computation/group=so"]
+    computed = compose_run(base)
+    assert computed.is_computed
+    assert set(computed.scientific) == {"seed", "computation"}
+    assert compose_run([*base, "data=mnist", "trainer.epochs=7"]).key == computed.key
+    assert compose_run([*base, "computation.p=4"]).key != computed.key
+    assert compose_run([*base, "computation.group.p=4"]).key != computed.key
+    with pytest.raises(ConfigError, match=r"computation\.p='many' does not fit"):
+        compose_run([*base, "computation.p=many"])
 
 
 def test_two_ways_to_ask_for_the_same_science_have_one_key():

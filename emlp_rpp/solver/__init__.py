@@ -1,0 +1,7 @@
+"""Orthonormal bases of invariant tensors and of equivariant maps, exact where the structure of the group allows it."""
+
+from emlp_rpp.solver.basis import Basis, Certificate
+from emlp_rpp.solver.dispatch import Options, invariant_basis, solve_term
+from emlp_rpp.solver.map_basis import MapBasis, equivariant_maps
+
+__all__ = ["Basis", "Certificate", "MapBasis", "Options", "equivariant_maps", "invariant_basis", "solve_term"]
