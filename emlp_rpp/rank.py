@@ -1,23 +1,15 @@
 """The number of invariant tensors of one group and type: what a cell of the thesis' tables A.1 to A.8 shows."""
 
 import math
-from dataclasses import dataclass, field
 
 from emlp_rpp import counting
 from emlp_rpp.errors import UnresolvedRankError
 from emlp_rpp.groups import SL, SO, SU, Group, Lorentz, O, ProperLorentz, ProperOrthochronousLorentz, RubiksCube, S, Sp, Z
 from emlp_rpp.representations import T
 from emlp_rpp.solver import invariant_basis
+from symlab.computed import Computed
 
 ROOMY_BYTES = 24 * 2**30
-
-
-@dataclass(frozen=True)
-class Computed:
-    """``metrics`` of the cell and a ``remark`` where a reader must know how it was filled."""
-
-    metrics: dict[str, float] = field(default_factory=dict)
-    remark: str = ""
 
 
 def count_invariants(group: Group, p: int, q: int) -> int | None:

@@ -88,6 +88,7 @@ class Filling:
 
     def show(self) -> None:
         measurements = self.runs.measurements(self.records, self.failures)
+        self.output.draw(measurements, self.records)
         self.output.show(measurements, self.records)
         if self.tracking is not None:
             self.output.track(self.tracking, measurements)

@@ -27,6 +27,7 @@ from experiments.composition import COMPUTATION, CONFIGURATION, RunConfig, check
 from experiments.errors import reported
 from experiments.progress import Silent, as_text, choose_observer
 from experiments.tracking import Tracker
+from symlab.computed import Computed
 from symlab.data.dataset import Dataset
 from symlab.errors import DivergedError, SymlabError
 from symlab.records import RunDirectory, describe_environment
@@ -80,7 +81,7 @@ def compute(config: RunConfig, directory: RunDirectory) -> dict[str, Any]:
 
 
 def compute_directly(config: RunConfig, directory: RunDirectory) -> dict[str, Any]:
-    """A computation in one go: its ``compute()`` returns metrics and a remark."""
+    """A computation in one go: its ``compute()`` returns what ``symlab.computed`` says."""
     hardware: Hardware = build(config.groups["hardware"])
     device = hardware.prepare_process()
     directory.write_config(config.as_yaml())
@@ -88,10 +89,12 @@ def compute_directly(config: RunConfig, directory: RunDirectory) -> dict[str, An
     tracking = build(config.groups["tracking"])
     tracker = tracking.open(config.key, f"{node['_target_'].rpartition('.')[2]} {config.key}", "run", config.scientific)
     started = time.perf_counter()
-    computed = build(node).compute()
+    computed: Computed = build(node).compute()
     seconds = time.perf_counter() - started
-    record = describe(config, computed.metrics, {"name": "none", "fingerprint": "", "notes": []}, device, seconds)
+    used = {"name": "none", "fingerprint": "", "notes": list(computed.notes)}
+    record = describe(config, computed.metrics, used, device, seconds)
     record["remark"] = computed.remark
+    directory.write_arrays(computed.arrays)
     directory.finish(record)
     tracker.finish({"status": "finished", "seconds": seconds, **computed.metrics})
     return record
@@ -126,6 +129,8 @@ def train(config: RunConfig, directory: RunDirectory) -> dict[str, Any]:
         metrics |= evaluate(loop.predict, data, data.validation, "validation", training.evaluation_batch_size)
     used = {"name": data.name, "fingerprint": data.fingerprint(), "notes": list(data.notes)}
     record = describe(config, metrics, used, device, seconds)
+    if hasattr(learner, "arrays"):
+        directory.write_arrays(learner.arrays())
     directory.finish(record)
     tracker.finish({"status": "finished", "seconds": seconds, **metrics})
     return record

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from experiments.drawing import collect, draw
 from experiments.progress import as_duration
 from experiments.run import command
 from experiments.table_runs import Records, TableRuns
@@ -24,11 +25,18 @@ class TableOutput:
     def __init__(self, runs: TableRuns, results: Path, extra: Sequence[str]):
         self.runs, self.extra = runs, tuple(extra)
         self.directory = results / runs.table.id / runs.scale
+        self.pictures: list[str] = []
 
     def write(self, measurements: Measurements, records: Records) -> None:
-        """Render every file again, each one atomically."""
+        """Render every file again, each one atomically; pictures are left to ``draw``."""
         table, claims = self.runs.table, judge_claims(self.runs.table, measurements)
         write_table(self.directory, table, self.runs.scale, measurements, claims, self._context(records))
+
+    def draw(self, measurements: Measurements, records: Records) -> None:
+        """Draw what the table names and render its pages with the pictures."""
+        if self.runs.table.drawings:
+            self.pictures = [path.name for path in draw(collect(self.runs, measurements, records), self.directory)]
+            self.write(measurements, records)
 
     def show(self, measurements: Measurements, records: Records) -> None:
         table, claims = self.runs.table, judge_claims(self.runs.table, measurements)
@@ -56,7 +64,7 @@ class TableOutput:
         if changed:
             notes[f"Changed on the command line: {' '.join(changed)}."] = None
         minutes = sum(record["seconds"] for record in records.values()) / 60 if records else None
-        return Context(command(), minutes, list(notes), _environment(records) if records else {})
+        return Context(command(), minutes, list(notes), _environment(records) if records else {}, self.pictures)
 
 
 def _environment(records: Records) -> dict[str, str]:

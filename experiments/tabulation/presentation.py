@@ -27,12 +27,14 @@ class Context:
         minutes: the time its runs took together, None if unknown.
         notes: what differs from the paper, such as stand-in data.
         environment: device, threads, commit, date and versions, shown in this order.
+        pictures: names of image files beside the table.
     """
 
     command: str
     minutes: float | None = None
     notes: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    pictures: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class View:
     footnotes: tuple[str, ...]
     claims: tuple[Claim, ...]
     environment: tuple[tuple[str, str], ...]
+    pictures: tuple[str, ...] = ()
 
 
 def present(
@@ -82,7 +85,7 @@ def present(
         rows.append(RowView(row.label, tuple(row.about.get(label, "") for label in table.about_labels), tuple(views)))
     minutes = [("minutes", format_minutes(context.minutes))] if context.minutes is not None else []
     return View(
-        heading=f"{table.title} ({table.paper}, Table {table.number.strip('_').upper()})",
+        heading=f"{table.title} ({table.paper}, {table.kind.capitalize()} {table.number.strip('_').upper()})",
         caption=table.caption,
         scale=_scale_line(table.scale(scale)),
         legend="Our number (± sample standard deviation over seeds), then the paper's.",
@@ -97,6 +100,7 @@ def present(
             *minutes,
             *((key, str(text)) for key, text in context.environment.items()),
         ),
+        pictures=tuple(context.pictures),
     )
 
 

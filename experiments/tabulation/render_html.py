@@ -24,6 +24,7 @@ tbody tr + tr > * { border-top: 1px solid var(--line); }
 .claims { list-style: none; padding: 0; } .claims .detail { display: block; font-size: .85rem; }
 .true { color: var(--good); } .false { color: var(--bad); } .missing { color: var(--soft); }
 sup { line-height: 0; }
+img { max-width: 100%; background: white; }
 """
 
 
@@ -43,6 +44,7 @@ def render_html(view: View) -> str:
     parts += _table(view)
     parts.append(f'<p class="legend">{escape(view.legend)}</p>')
     parts += _list("ol", "footnotes", [escape(text) for text in view.footnotes])
+    parts += [f'<p><img src="{escape(name)}" alt="{escape(name)}"></p>' for name in view.pictures]
     if view.claims:
         parts.append("<h2>What the paper says, and what we measured</h2>")
         claims = [

@@ -13,6 +13,7 @@ def render_markdown(view: View) -> str:
     parts += [_table(view), _escape(view.legend)]
     if view.footnotes:
         parts.append("\n".join(f"{number}. {_escape(text)}" for number, text in enumerate(view.footnotes, start=1)))
+    parts += [f"![{_escape(name)}]({name})" for name in view.pictures]
     if view.claims:
         parts.append("## What the paper says, and what we measured")
         lines = [

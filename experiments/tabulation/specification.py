@@ -12,7 +12,18 @@ from experiments.tabulation.claims import load_statements
 from experiments.tabulation.fields import Fields
 from experiments.tabulation.files import read_yaml, suggest
 from experiments.tabulation.paper_values import PaperValue, read_paper_values
-from experiments.tabulation.table import REQUIRED_SCALES, SCALES, Cell, CellException, Line, Metric, Scale, Statement, Table
+from experiments.tabulation.table import (
+    KINDS,
+    REQUIRED_SCALES,
+    SCALES,
+    Cell,
+    CellException,
+    Line,
+    Metric,
+    Scale,
+    Statement,
+    Table,
+)
 from symlab.errors import TableError
 
 __all__ = ["Cell", "Line", "Metric", "PaperValue", "Scale", "Statement", "Table", "find_table", "load_table", "load_tables"]
@@ -29,6 +40,8 @@ _TABLE_KEYS = (
     "columns",
     "exceptions",
     "scales",
+    "kind",
+    "drawings",
 )
 _LINE_KEYS = ("label", "overrides", "metric", "scale", "digits", "better", "missing")
 _COLUMN_KEYS = (*_LINE_KEYS, "words")
@@ -66,7 +79,10 @@ def load_table(folder: Path) -> Table:
     rows, columns = _lines(fields, "rows", _ROW_KEYS), _lines(fields, "columns", _COLUMN_KEYS)
     row_labels, column_labels = [row.label for row in rows], [column.label for column in columns]
     words = {label: entry.texts("words") for label, entry in zip(column_labels, _entries(fields, "columns"), strict=True)}
-    paper_values = read_paper_values(folder / "paper.csv", row_labels, column_labels, words)
+    kind = fields.choice("kind", KINDS) or KINDS[0]
+    paper_values: dict[tuple[str, str], PaperValue] = {}
+    if kind != "figure" or (folder / "paper.csv").exists():  # a paper's figure may print no number at all
+        paper_values = read_paper_values(folder / "paper.csv", row_labels, column_labels, words)
     printed = {place: value.value for place, value in paper_values.items() if value.value is not None}
     table = Table(
         id=_name(fields, "id"),
@@ -82,6 +98,8 @@ def load_table(folder: Path) -> Table:
         scales=_scales_of_run(fields) if "same_run_as" in fields else _scales(fields, row_labels, column_labels),
         paper_values=paper_values,
         statements=load_statements(folder / "claims.yaml", row_labels, column_labels, printed),
+        kind=kind,
+        drawings=fields.texts("drawings"),
     )
     table.cells(REQUIRED_SCALES[0])  # raises where a cell has no metric
     return table

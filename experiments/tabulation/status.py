@@ -1,7 +1,7 @@
 """List every table with its command and state: ``python3 experiments/tabulation/status.py``.
 
 Uses the standard library only, so that ``make help`` works before anything is installed; what it shows of table.yaml are
-the lines ``title:``, ``paper:`` and ``number:``.
+the lines ``title:``, ``paper:``, ``number:`` and ``kind:``.
 """
 
 import csv
@@ -24,10 +24,11 @@ class Outline:
     paper: str
     number: str
     title: str
+    kind: str = "table"
 
     @property
     def command(self) -> str:
-        return f"make reproduce-{self.paper}-table{self.number}"
+        return f"make reproduce-{self.paper}-{self.kind}{self.number}"
 
 
 def read_outlines(tables: Path) -> list[Outline]:
@@ -35,11 +36,10 @@ def read_outlines(tables: Path) -> list[Outline]:
     outlines = []
     for file in sorted(tables.glob("*/table.yaml")):
         text = file.read_text(encoding="utf-8", errors="replace")
-        found = {key: _top_level(text, key) for key in ("id", "paper", "number", "title")}
+        found = {key: _top_level(text, key) for key in ("id", "paper", "number", "title", "kind")}
         folder = file.parent.name
-        outlines.append(
-            Outline(folder, found["id"] or folder, found["paper"] or "?", found["number"] or "?", found["title"] or folder)
-        )
+        own_id, paper, number = found["id"] or folder, found["paper"] or "?", found["number"] or "?"
+        outlines.append(Outline(folder, own_id, paper, number, found["title"] or folder, found["kind"] or "table"))
     return outlines
 
 

@@ -13,6 +13,7 @@ from experiments.tabulation.overrides import merge_overrides
 from experiments.tabulation.paper_values import PaperValue
 from symlab.errors import TableError
 
+KINDS = ("table", "figure")
 SCALES = ("smoke", "quick", "cpu", "paper")  # from the cheapest to the paper's own budget
 REQUIRED_SCALES = ("smoke", "quick", "paper")
 
@@ -99,7 +100,10 @@ class Statement:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a paper, as its folder describes it."""
+    """A table of a paper, or the numbers behind one of its figures, as its folder describes it.
+
+    ``drawings`` are functions that draw its runs, by their dotted names.
+    """
 
     id: str
     paper: str
@@ -114,10 +118,12 @@ class Table:
     exceptions: Mapping[tuple[str, str], CellException] = field(default_factory=dict)
     paper_values: Mapping[tuple[str, str], PaperValue] = field(default_factory=dict)
     statements: tuple[Statement, ...] = ()
+    kind: str = "table"
+    drawings: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
-        return f"make reproduce-{self.paper}-table{self.number}"
+        return f"make reproduce-{self.paper}-{self.kind}{self.number}"
 
     @property
     def row_labels(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
     config.yaml      the configuration as composed
     metrics.jsonl    one line per logged epoch
     checkpoint.pt    while running: everything a resume needs
+    arrays.npz       what figures need beside the log: trajectories, weights, samples
     record.json      written last: final metrics and where they come from
     failure.json     instead of a record: why the run stopped
     owner.json       who holds the lock
@@ -11,6 +12,7 @@ A run is finished exactly when record.json exists. The lock is held by the opera
 killed owner leaves nothing that must be cleaned up.
 """
 
+import io
 import json
 import os
 import socket
@@ -20,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from filelock import FileLock, Timeout
 
@@ -39,6 +42,7 @@ class RunDirectory:
         self.failure_path = self.path / "failure.json"
         self.checkpoint_path = self.path / "checkpoint.pt"
         self.metrics_path = self.path / "metrics.jsonl"
+        self.arrays_path = self.path / "arrays.npz"
         self.log_path = self.path / "log.txt"
 
     # -- who may work here ------------------------------------------------------------------------------------------------
@@ -88,6 +92,17 @@ class RunDirectory:
     def write_config(self, text: str) -> None:
         write_atomically(self.path / "config.yaml", lambda file: file.write(text.encode()))
 
+    def write_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        if arrays:
+            write_atomically(self.arrays_path, lambda file: file.write(_compressed(arrays)))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """By name; empty where the run left none."""
+        if not self.arrays_path.exists():
+            return {}
+        with np.load(self.arrays_path, allow_pickle=False) as stored:
+            return dict(stored)
+
     def finish(self, record: Mapping[str, Any]) -> None:
         """Write the record, then drop what only an unfinished run needs."""
         write_json(self.record_path, record)
@@ -131,3 +146,9 @@ class RunDirectory:
             with storage_errors(self.metrics_path):
                 os.truncate(self.metrics_path, content["logged_bytes"])
         return content["state"]
+
+
+def _compressed(arrays: Mapping[str, np.ndarray]) -> bytes:
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+    return content.getvalue()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.drawing import find_drawing
 from experiments.tabulation.claims import judge_claims
 from experiments.tabulation.measurement import Measurement
 from experiments.tabulation.specification import load_table, load_tables
@@ -25,22 +26,31 @@ def test_ids_are_unique_and_name_their_folders() -> None:
 
 def test_every_cell_has_a_line_in_the_paper(folder: Path) -> None:
     table = load_table(folder)
+    if table.kind == "figure" and not table.paper_values:
+        return  # nothing is printed
     assert set(table.paper_values) == {cell.place for cell in table.cells("paper")}
 
 
 def test_printed_digits_are_the_digits_shown(folder: Path) -> None:
     table = load_table(folder)
     for cell in table.cells("paper"):
-        printed = table.paper_values[cell.place]
-        if printed.value is not None:
+        printed = table.paper_values.get(cell.place)
+        if printed is not None and printed.value is not None:
             assert cell.metric.format(printed.value) == printed.text, cell.place
 
 
 def test_claims_hold_for_the_numbers_the_paper_prints(folder: Path) -> None:
     table = load_table(folder)
     printed = {place: Measurement(paper.value, None, 1, "measured") for place, paper in table.paper_values.items()}
-    wrong = [claim for claim in judge_claims(table, printed) if claim.holds is not True]
-    assert wrong == []
+    judged = judge_claims(table, printed)
+    # A figure prints few numbers or none, so that its claims may have to wait for ours; none may contradict what is printed.
+    assert [claim for claim in judged if claim.holds is False or (claim.holds is None and table.kind == "table")] == []
+
+
+def test_drawings_can_be_imported(folder: Path) -> None:
+    table = load_table(folder)
+    for name in table.drawings:
+        assert callable(find_drawing(table, name))
 
 
 def test_cells_that_run_do_so_at_every_scale(folder: Path) -> None:

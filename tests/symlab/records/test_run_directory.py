@@ -4,6 +4,7 @@ import signal
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -52,6 +53,14 @@ def test_a_run_is_finished_when_its_record_exists(directory: RunDirectory):
     assert directory.record() == {"metrics": {"test/accuracy": 0.5}}
     assert directory.failure() is None
     assert not directory.checkpoint_path.exists()
+
+
+def test_arrays_come_back_as_they_were(directory: RunDirectory):
+    assert directory.arrays() == {}
+    directory.write_arrays({"eta": np.arange(6.0).reshape(2, 3), "names": np.array(["a", "b"])})
+    found = directory.arrays()
+    assert np.array_equal(found["eta"], np.arange(6.0).reshape(2, 3))
+    assert found["names"].tolist() == ["a", "b"]
 
 
 def test_loading_a_checkpoint_cuts_the_log_back_to_it(directory: RunDirectory):
