@@ -1,8 +1,11 @@
-"""``make bench-emlp``: equivariant bases against the peer ``emlp`` in one run here, written to results/bench/emlp.csv.
+"""``make bench-emlp``: equivariant bases and networks against the peer ``emlp`` in one run, in results/bench/emlp.csv.
 
     common cells    the peer in its own environment (float32, JAX) beside ours (float64, with the dense matrix formed); goal:
                     20 times faster where a tensor has more than 1,000 coordinates. Both must find the same rank.
     ours alone      cells that the peer does not finish in two minutes
+    steps           one training step (forward, backward, Adam; 384 channels, batch 500) of our EMLP against a plain MLP of
+                    the same width in the same process, in turn, goal: at most 4 times its time; and against the peer's
+                    compiled EMLP, goal: 10 times faster
 
 Every cell is solved in a process of its own; imports and a small problem of the same group go before the clock.
 """
@@ -15,12 +18,16 @@ from pathlib import Path
 
 from benchmarks.comparisons import Comparison, format_comparisons, write_comparisons
 from benchmarks.emlp_cells import CELLS, BenchmarkCell
+from benchmarks.emlp_steps import BATCH, CHANNELS, STEPS, TrainingStep
 from benchmarks.measuring import describe_machine
 from benchmarks.peer_environments import EMLP_PEER, prepare
 
 PROJECT = Path(__file__).resolve().parent.parent
 SPEED_GOAL = 20.0
 GOAL_SIZE = 1_000
+MLP_GOAL = 0.25  # of the plain MLP's speed
+STEP_GOAL = 10.0
+OUR_STEPS, PEER_STEPS = 30, 3
 TIMEOUT_SECONDS = 900
 
 
@@ -54,23 +61,40 @@ def compare(cell: BenchmarkCell, peer_python: str | None, why_missing: str, repe
     return Comparison(work, ours["seconds"], theirs["seconds"], name, "s", goal)
 
 
+def compare_steps(step: TrainingStep, peer_python: str | None, why_missing: str, threads: int) -> list[Comparison]:
+    request: dict[str, object] = {"step": step.name, "repeats": OUR_STEPS, "threads": threads}
+    ours = ask(sys.executable, "emlp_steps_ours", request)
+    if isinstance(ours, str):
+        raise RuntimeError(f"{step.name}: {ours}")
+    work = f"training {step.name}: {CHANNELS} channels, batch {BATCH}"
+    plain = Comparison(work, ours["emlp"], ours["mlp"], "plain MLP", "s", MLP_GOAL)
+    theirs = ask(peer_python, "emlp_steps_peer", request | {"repeats": PEER_STEPS}) if peer_python else why_missing
+    if isinstance(theirs, str):
+        return [plain, Comparison(work, ours["emlp"], None, f"emlp: missing, {theirs}", "s")]
+    return [plain, Comparison(work, ours["emlp"], theirs["emlp"], "emlp", "s", STEP_GOAL)]
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Compare equivariant bases with emlp")
-    parser.add_argument("cells", nargs="*", default=list(CELLS), help=f"of {', '.join(CELLS)}")
+    parser = argparse.ArgumentParser(description="Compare equivariant bases and networks with emlp")
+    names = [*CELLS, *STEPS]
+    parser.add_argument("work", nargs="*", default=names, help=f"of {', '.join(names)}")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    chosen = [CELLS[name] for name in options.cells]
     python, why = None, ""
-    if any(cell.peer for cell in chosen):
+    if any(name in STEPS or CELLS[name].peer for name in options.work):
         environment = prepare(EMLP_PEER)
         why = "; ".join(f"{name}: {reason}" for name, reason in environment.missing.items())
         python = None if environment.missing else str(environment.python)
     rows: list[Comparison] = []
-    for cell in chosen:
-        rows.append(compare(cell, python, why, options.repeats, options.threads))
+    for name in options.work:
+        if name in STEPS:
+            found = compare_steps(STEPS[name], python, why, options.threads)
+        else:
+            found = [compare(CELLS[name], python, why, options.repeats, options.threads)]
+        rows += found
         path = write_comparisons("emlp", rows, describe_machine())
-        print(format_comparisons(rows[-1:]), flush=True)
+        print(format_comparisons(found), flush=True)
     print(format_comparisons(rows))
     print(f"written to {path}")
 

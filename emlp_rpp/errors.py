@@ -11,6 +11,10 @@ class EmptyMapError(ConfigError):
     """Only the zero map is equivariant."""
 
 
+class InputSizeError(ConfigError):
+    """A tensor does not have the coordinates of the representation it is used with."""
+
+
 class ProblemTooLargeError(ConfigError):
     """The memory that a basis needs is above the limit; nothing was computed."""
 

@@ -69,3 +69,14 @@ class Translations(Group):
     def __init__(self, n: int):
         shift, still = cyclic_shift(at_least(1, n, "Translations")), np.eye(n)
         super().__init__(f"Z({n})xZ({n})", discrete=[np.kron(shift, still), np.kron(still, shift)])
+
+
+class P4(Group):
+    """Z_4 |x (Z_n x Z_n): shifts and quarter turns of an n x n grid with periodic edges, on R^4 (x) R^(n^2), one copy of the
+    grid for each orientation (thesis, section 2.4.3: the GCNN)."""
+
+    def __init__(self, n: int):
+        shift, still = cyclic_shift(at_least(1, n, "P4")), np.eye(n)
+        turn = permutation_matrix([column * n + n - 1 - row for row in range(n) for column in range(n)])
+        shifts = [np.kron(np.eye(4), np.kron(*pair)) for pair in ((shift, still), (still, shift))]
+        super().__init__(f"P4({n})", discrete=[*shifts, np.kron(cyclic_shift(4), turn)])

@@ -2,6 +2,17 @@
 
 from emlp_rpp.solver.basis import Basis, Certificate
 from emlp_rpp.solver.dispatch import Options, invariant_basis, solve_term
-from emlp_rpp.solver.map_basis import MapBasis, equivariant_maps
+from emlp_rpp.solver.map_basis import MapBasis, equivariant_maps, refuse_empty
+from emlp_rpp.solver.solutions import Solutions
 
-__all__ = ["Basis", "Certificate", "MapBasis", "Options", "equivariant_maps", "invariant_basis", "solve_term"]
+__all__ = [
+    "Basis",
+    "Certificate",
+    "MapBasis",
+    "Options",
+    "Solutions",
+    "equivariant_maps",
+    "invariant_basis",
+    "refuse_empty",
+    "solve_term",
+]

@@ -73,8 +73,12 @@ def equivariant_maps(maps: Maps, options: Options | None = None, allow_empty: bo
         entries.append((block, solved[block.term]))
     basis = MapBasis(maps, entries)
     if basis.rank == 0 and not allow_empty:
-        raise EmptyMapError(
-            f"no equivariant map {maps.source} -> {maps.target} for {maps.group_name} is linear except zero: use the "
-            "bilinear layer, or tensors of higher rank"
-        )
+        raise refuse_empty(maps)
     return basis
+
+
+def refuse_empty(maps: Maps) -> EmptyMapError:
+    return EmptyMapError(
+        f"no equivariant map {maps.source} -> {maps.target} for {maps.group_name} is linear except zero: use the "
+        "bilinear layer, or tensors of higher rank"
+    )
