@@ -1,8 +1,8 @@
 """What a data set is: tensors of a training, a validation and a test split, and the constants that normalise them.
 
 Tensor layout: images are ``uint8 (N, C, H, W)`` and stay so in memory, tables are ``float32 (N, D)``; targets are
-``int64 (N,)`` class indices or ``float32 (N,)`` values. ``Dataset.normalise`` turns a batch into the network's input on
-whatever device the batch is.
+``int64 (N,)`` class indices or ``float32 (N,)`` or ``(N, D)`` values. ``Dataset.normalise`` turns a batch into the network's
+input on whatever device the batch is.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from symlab.errors import DataError
 
 @dataclass(frozen=True)
 class Split:
-    """``inputs (N, ...)`` and ``targets (N,)`` of one split."""
+    """``inputs (N, ...)`` and ``targets (N,)`` or ``(N, D)`` of one split."""
 
     inputs: Tensor
     targets: Tensor
@@ -86,8 +86,8 @@ class Dataset:
 
     @property
     def n_outputs(self) -> int:
-        """Size of a network's output: one logit a class, or one value."""
-        return self.n_classes or 1
+        """Size of a network's output: one logit a class, or the values of a target."""
+        return self.n_classes or self.train.targets[:1].numel()
 
     @property
     def splits(self) -> dict[str, Split]:

@@ -1,4 +1,4 @@
-"""Adam on the weights under a Gaussian prior with one precision per parameter tensor.
+"""Descent of the weights (by Adam, unless another optimiser is given) under a Gaussian prior, one precision per tensor.
 
     objective(theta) = -1/N sum_n log p(y_n | f(x_n; theta)) + sum_g delta_g / (2 N) |theta_g|^2
 
@@ -6,11 +6,14 @@ The gradient of the second term, delta_g / N theta_g, is added to that of the ba
 tensor), so the prior costs no extra pass. The learning rate follows a cosine from ``learning_rate`` to
 ``final_learning_rate`` over all steps (ELLA App. F.6).
 
-Hyperparameters of layers, which a module names in a method ``hyperparameters()``, are trained along without a prior.
+Hyperparameters of layers, which a module names in a method ``hyperparameters()``, are trained along without a prior, unless
+``trained`` says which parameters are. A module may ask for another learning rate of some of its parameters in a method
+``learning_rate_factors()``: their names, each with the factor (Fixup trains its scalars at a tenth of the rate).
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,6 +21,8 @@ from torch import Tensor, nn
 
 from symlab.errors import ConfigError
 from symlab.trainer.protocol import Batch, TrainingPlan
+
+Optimizer = Callable[..., torch.optim.Optimizer]  # of parameter groups, e.g. partial(torch.optim.SGD, momentum=0.9)
 
 
 def negative_log_likelihood(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -47,6 +52,22 @@ def hyperparameter_names(model: nn.Module) -> list[str]:
     return names
 
 
+def learning_rate_factors(model: nn.Module) -> dict[str, float]:
+    """Full names of the parameters whose learning rate is not the common one, with what it is multiplied by."""
+    factors = {}
+    for prefix, module in model.named_modules():
+        if not hasattr(module, "learning_rate_factors"):
+            continue
+        own = dict(module.named_parameters())
+        for name, factor in module.learning_rate_factors().items():
+            if name not in own:
+                raise ConfigError(
+                    f"{type(module).__name__}.learning_rate_factors() names {name!r}, which is no parameter of '{prefix}'"
+                )
+            factors[f"{prefix}.{name}" if prefix else name] = factor
+    return factors
+
+
 def weights_of(model: nn.Module) -> dict[str, nn.Parameter]:
     """The trainable parameters that have a prior, by name."""
     hyperparameters = set(hyperparameter_names(model))
@@ -55,7 +76,8 @@ def weights_of(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 class PosteriorDescent:
-    """``precisions`` are those of the weights by name; they may be changed between steps."""
+    """``precisions`` are those of the weights by name; they may be changed between steps. ``trained``: the parameters that
+    are updated, by default all that require a gradient. ``optimizer`` makes the optimiser; the rate is set here."""
 
     def __init__(
         self,
@@ -64,19 +86,22 @@ class PosteriorDescent:
         precisions: Mapping[str, float],
         learning_rate: float,
         final_learning_rate: float,
+        optimizer: Optimizer | None = None,
+        trained: Iterable[nn.Parameter] | None = None,
     ):
         self.model, self.plan = model, plan
         self.precisions = dict(precisions)
         self.learning_rate, self.final_learning_rate = learning_rate, final_learning_rate
         self.steps_done = 0
         self.weights = weights_of(model)
-        trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.optimizer = torch.optim.Adam(trainable, lr=learning_rate, fused=True)
+        groups = self._groups(model.parameters() if trained is None else trained)
+        make = partial(torch.optim.Adam, fused=True) if optimizer is None else optimizer
+        self.optimizer = make(groups, lr=learning_rate)
 
     def step(self, batch: Batch) -> dict[str, float]:
         rate = cosine_annealed(self.learning_rate, self.final_learning_rate, self.steps_done, self.plan.total_steps)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["factor"]
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
         outputs = self.model(batch.inputs)
@@ -89,6 +114,16 @@ class PosteriorDescent:
         if not batch.targets.is_floating_point():
             metrics["accuracy"] = (outputs.argmax(-1) == batch.targets).float().mean().item()
         return metrics
+
+    def _groups(self, trained: Iterable[nn.Parameter]) -> list[dict[str, Any]]:
+        """One group for each factor of the learning rate."""
+        names = {id(parameter): name for name, parameter in self.model.named_parameters()}
+        factors = learning_rate_factors(self.model)
+        groups: dict[float, list[nn.Parameter]] = {}
+        for parameter in trained:
+            if parameter.requires_grad:
+                groups.setdefault(factors.get(names[id(parameter)], 1.0), []).append(parameter)
+        return [{"params": parameters, "factor": factor} for factor, parameters in groups.items()]
 
     @torch.no_grad()
     def _add_gradient_of_prior(self) -> None:

@@ -6,6 +6,7 @@ Classification, from log-probabilities log p(y | x):
     ece        sum_b |B_b|/N |accuracy(B_b) - confidence(B_b)| over 15 equal confidence bins (Guo et al., 2017)
 Regression, from means f(x):
     rmse       sqrt(1/N sum_n |y_n - f(x_n)|^2), in units of the standardised target
+    mse        1/(N D) sum_n |y_n - f(x_n)|^2, the mean over data points and the D outputs
 """
 
 from collections.abc import Callable
@@ -40,7 +41,8 @@ def classification_metrics(log_probabilities: Tensor, targets: Tensor) -> dict[s
 
 def regression_metrics(means: Tensor, targets: Tensor) -> dict[str, float]:
     """means: (N, D); targets: (N, D), or (N,) where D is 1."""
-    return {"rmse": (means.double() - targets.double().reshape(means.shape)).square().sum(-1).mean().sqrt().item()}
+    square = (means.double() - targets.double().reshape(means.shape)).square()
+    return {"rmse": square.sum(-1).mean().sqrt().item(), "mse": square.mean().item()}
 
 
 @torch.no_grad()

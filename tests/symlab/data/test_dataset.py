@@ -43,6 +43,8 @@ def test_normalise_tables(dtype: torch.dtype) -> None:
     split = Split(rows, torch.zeros(2))
     table = Dataset("table", split, None, split, n_classes=0, mean=(2.0, 6.0), std=(1.0, 2.0))
     assert table.n_outputs == 1
+    wide = Split(rows, torch.zeros(2, 3))
+    assert Dataset("table", wide, None, wide, n_classes=0, mean=(2.0, 6.0), std=(1.0, 2.0)).n_outputs == 3
     torch.testing.assert_close(table.normalise(rows), torch.tensor([[-1.0, -1.0], [1.0, 1.0]], dtype=dtype))
 
 

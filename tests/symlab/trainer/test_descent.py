@@ -80,3 +80,47 @@ def test_regression_likelihood_is_that_of_a_unit_gaussian():
     density = torch.distributions.Normal(outputs, 1.0).log_prob(targets).sum(-1).mean()
     expected = -density - math.log(2 * math.pi)  # two outputs, each with half of log 2 pi
     torch.testing.assert_close(negative_log_likelihood(outputs, targets), expected)
+
+
+class WithSlowScalars(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight, self.scale = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(1))
+
+    def learning_rate_factors(self):
+        return {"scale": 0.1}
+
+    def forward(self, inputs):
+        return self.scale * (inputs * self.weight)
+
+
+def test_another_optimiser_and_slower_parameters():
+    """SGD without momentum: each step is the rate (times the factor) times the gradient."""
+    model = nn.Sequential(WithSlowScalars())
+    plan = TrainingPlan(train_size=4, batch_size=4, epochs=1)
+    precisions = {"0.weight": 0.0, "0.scale": 0.0}
+    descent = PosteriorDescent(model, plan, precisions, 0.5, 0.5, optimizer=torch.optim.SGD)
+    batch = Batch(torch.randn(4, 3), torch.tensor([0, 1, 2, 0]))
+    gradients = torch.autograd.grad(negative_log_likelihood(model(batch.inputs), batch.targets), list(model.parameters()))
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    descent.step(batch)
+    for old, new, gradient, rate in zip(before, model.parameters(), gradients, (0.5, 0.05), strict=True):
+        torch.testing.assert_close(new.detach(), old - rate * gradient)
+
+
+def test_only_what_is_trained_is_updated():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 3))
+    plan = TrainingPlan(train_size=4, batch_size=4, epochs=1)
+    precisions = dict.fromkeys(weights_of(model), 0.0)
+    before = model[0].weight.detach().clone(), model[1].weight.detach().clone()
+    descent = PosteriorDescent(model, plan, precisions, 0.5, 0.5, trained=model[1].parameters())
+    descent.step(Batch(torch.randn(4, 3), torch.tensor([0, 1, 2, 0])))
+    assert torch.equal(model[0].weight, before[0])
+    assert not torch.equal(model[1].weight, before[1])
+
+
+def test_factors_of_parameters_that_do_not_exist_are_refused():
+    model = WithSlowScalars()
+    model.learning_rate_factors = lambda: {"shift": 0.1}
+    with pytest.raises(ConfigError, match=r"learning_rate_factors.*'shift'"):
+        PosteriorDescent(model, TrainingPlan(4, 4, 1), {}, 0.1, 0.1)

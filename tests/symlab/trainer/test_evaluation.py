@@ -41,9 +41,10 @@ def test_a_certain_and_right_prediction_is_calibrated():
     assert expected_calibration_error(torch.tensor([[0.0, -math.inf]]), torch.tensor([1])) == 1.0
 
 
-def test_rmse_of_two_outputs():
+def test_errors_of_two_outputs():
     metrics = regression_metrics(torch.zeros(2, 2), torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     assert metrics["rmse"] == pytest.approx(math.sqrt(12.5))
+    assert metrics["mse"] == pytest.approx(25 / 4)
 
 
 def test_batches_do_not_change_the_result(blobs: Dataset):
@@ -58,8 +59,8 @@ def test_batches_do_not_change_the_result(blobs: Dataset):
     assert parts == pytest.approx(whole)
 
 
-def test_regression_data_gives_an_rmse():
+def test_regression_data_gives_its_errors():
     split = Split(torch.randn(8, 3), torch.zeros(8))
     data = Dataset("line", split, None, split, n_classes=0, mean=(0.0,) * 3, std=(1.0,) * 3, notes=())
     metrics = evaluate(lambda inputs: torch.ones(len(inputs), 1), data, split, "test", batch_size=3)
-    assert metrics == {"test/rmse": 1.0}
+    assert metrics == {"test/rmse": 1.0, "test/mse": 1.0}

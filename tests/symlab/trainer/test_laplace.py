@@ -123,13 +123,13 @@ def test_a_sample_is_scaled_up_to_all_data(blobs):
     """Oracle: the mean over samples of log likelihood and trace is that of the data; a sample seen N/M times is the data."""
     learner = double_learner(blobs, fit_size=20)
     laplace = learner.fit(epoch=0)
-    parts = list(learner._fit_batches(epoch=0))
+    parts = list(learner.ascent.batches(epoch=0))
     seen_three_times = estimate(learner.model, Classification(), parts * 3)
     assert laplace.n_data == 60
     assert laplace.log_likelihood == pytest.approx(seen_three_times.log_likelihood)
     for name, block in laplace.blocks.items():
         torch.testing.assert_close(block.dense(), seen_three_times.blocks[name].dense(), rtol=1e-10, atol=1e-12)
-    assert not torch.equal(parts[0][0], next(learner._fit_batches(epoch=1))[0])
+    assert not torch.equal(parts[0][0], next(learner.ascent.batches(epoch=1))[0])
 
 
 class StretchedImages(nn.Module):

@@ -1,0 +1,47 @@
+"""A network averaged over transformed copies of its input, Eq. 1: the same at training and at test time.
+
+    f^(x) = 1/S sum_s f(x_s),   x_s = g(x, epsilon_s; eta)
+
+Copies are made first and averaged over afterwards, so that several passes can look at the same draws:
+
+    copies = averaged.copies(inputs, generator)     (N, S, ...), differentiable in eta
+    logits = averaged(copies)                       (N, C)
+
+``symlab.kfac`` sees a model whose layers are shown S rows of each data point (n-major) and reduces over them: its GGN is
+that of Eqs. 11-12, its Kronecker factors those of Eqs. 14-15. ``-cross_entropy(averaged(copies))`` is the bound of Eq. 10.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from lila.distribution import Distribution
+from symlab.errors import ConfigError
+
+
+class AveragedNetwork(nn.Module):
+    """``distribution`` may be trained apart from the weights: it is named a hyperparameter, without prior or curvature."""
+
+    def __init__(self, network: nn.Module, distribution: Distribution, samples: int):
+        super().__init__()
+        if samples < 1:
+            raise ConfigError(f"samples={samples} does not fit: a network is averaged over at least one copy")
+        self.network, self.distribution, self.samples = network, distribution, samples
+
+    def hyperparameters(self) -> list[str]:
+        return [name for name, _ in self.named_parameters() if name.startswith("distribution.")]
+
+    def copies(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
+        """(N, ...) -> (N, S, ...), each input with draws of its own."""
+        return self._transformed(inputs, len(inputs), generator)
+
+    def common_copies(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
+        """(N, ...) -> (N, S, ...), the same S draws for all inputs: no input's copies depend on its neighbours."""
+        return self._transformed(inputs, 1, generator)
+
+    def forward(self, copies: Tensor) -> Tensor:
+        """(N, S, ...) -> (N, C)."""
+        return self.network(copies.flatten(0, 1)).unflatten(0, copies.shape[:2]).mean(1)
+
+    def _transformed(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        noise = self.distribution.noise(count, self.samples, generator)
+        return self.distribution.transform(inputs, noise.to(inputs.device))

@@ -1,0 +1,31 @@
+"""The straightforward gradient and ours are the same, and a request is answered."""
+
+import pytest
+import torch
+
+from benchmarks.bench_lila import relative_difference
+from benchmarks.lila_plain import plain_copies
+from benchmarks.lila_steps import NETWORKS, SAMPLES, answer, build, step_of_ours, step_of_plain
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_both_gradients_agree(network):
+    ours: list[torch.Tensor] = []
+    plain: list[torch.Tensor] = []
+    step_of_ours(network, 4, ours)
+    step_of_plain(network, 4, plain)
+    assert relative_difference(ours[0].tolist(), plain[0].tolist()) < 1e-3  # four points in float32
+
+
+def test_both_make_the_same_copies():
+    learner = build("mlp", 3)
+    images = learner.data.normalise(learner.data.train.inputs)
+    noise = learner.distribution.noise(3, SAMPLES, torch.Generator().manual_seed(0))
+    found = learner.distribution.transform(images, noise)
+    torch.testing.assert_close(found, plain_copies(learner.distribution, images, noise), rtol=0, atol=2e-5)
+
+
+def test_a_request_is_answered():
+    found = answer({"network": "cnn", "implementation": "ours", "count": 3, "threads": 1})
+    assert found["cpu_seconds"] > 0
+    assert len(found["gradient"]) == 6
