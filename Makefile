@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup data test test-data test-slow lint format bench-kfac bench-ella bench-emlp example-laplace publish clean
+.PHONY: help setup data test test-data test-slow lint format bench-kfac bench-ella bench-emlp bench-lila example-laplace publish clean
 
 help:  ## this list, and every table with its state
 	@echo "Targets:"
@@ -60,8 +60,11 @@ bench-kfac: $(INSTALLED)  ## exact KFAC fits against their peers (installs them 
 bench-ella: $(INSTALLED)  ## one marginal-likelihood fit and 20 prior steps of ELLA networks, in CPU seconds
 	$(BIN)/python -m benchmarks.bench_ella $(ARGS)
 
-bench-emlp: $(INSTALLED)  ## equivariant bases against emlp (installs it into .bench)
+bench-emlp: $(INSTALLED)  ## equivariant bases and networks against emlp (installs it into .bench)
 	$(BIN)/python -m benchmarks.bench_emlp $(ARGS)
+
+bench-lila: $(INSTALLED)  ## one hyperparameter step of LILA, in CPU seconds and memory
+	$(BIN)/python -m benchmarks.bench_lila $(ARGS)
 
 example-laplace: $(INSTALLED)  ## tune a prior on MNIST; writes the picture of docs/laplace.md
 	$(BIN)/python docs/examples/prior_on_mnist.py

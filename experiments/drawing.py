@@ -6,26 +6,21 @@ Each is given the finished runs behind the cells and returns a matplotlib figure
 (``metrics.jsonl``) and their arrays (``arrays.npz``).
 """
 
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from hydra.utils import get_method
 from matplotlib.figure import Figure
 
+from experiments.pictures import save_picture
 from experiments.table_runs import Records, TableRuns
-from experiments.tabulation.files import write_errors
 from experiments.tabulation.measurement import Measurement
 from experiments.tabulation.table import Table
 from symlab.errors import TableError
 from symlab.records import RunDirectory
-from symlab.records.storage import write_atomically
-
-DOTS_PER_INCH = 130
 
 
 @dataclass(frozen=True)
@@ -99,21 +94,11 @@ def draw(content: Drawable, directory: Path) -> list[Path]:
         return []
     paths = []
     for name in content.table.drawings:
-        figure = find_drawing(content.table, name)(content)
         path = directory / picture_name(name)
-        image = io.BytesIO()
-        # Without the version of matplotlib in the file, the same numbers give the same bytes.
-        figure.savefig(image, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
-        with write_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, partial(_write, image.getvalue()))
+        save_picture(find_drawing(content.table, name)(content), path)
         paths.append(path)
     return paths
 
 
 def picture_name(drawing: str) -> str:
     return f"{drawing.rpartition('.')[2]}.png"
-
-
-def _write(content: bytes, file: IO[bytes]) -> None:
-    file.write(content)

@@ -7,6 +7,7 @@ taken as often as the run does:
     curvature      two passes over few data points give the seconds of a fit that grow with the data and those that do not
     eigenvalues    factors up to ``TIMED_SIZE`` are timed one by one, larger ones extrapolated with the cube of their size
     prior steps    one step over a million eigenvalues is timed, others take their share
+    LILA           whole fits on few and on more data points, extrapolated to all of a fit
 
 Each run is probed in a process of its own, so that it starts from clean memory.
 """
@@ -26,6 +27,8 @@ from experiments.errors import one_line
 from experiments.memory import estimate_memory
 from experiments.run import build, build_learner
 from experiments.table_runs import TableRuns
+from lila.augerino import Augerino
+from lila.learner import LILA
 from symlab import kfac
 from symlab.data.dataset import Dataset
 from symlab.kfac.blocks import KroneckerBlock
@@ -65,15 +68,17 @@ def probe(overrides: tuple[str, ...], label: str) -> Probe:
         runtime = peak_memory_bytes(device)
         data = build(config.groups["data"]).to(device)
         learner = build_learner(config, data, hardware)
-        fits = learner if isinstance(learner, DifferentiableLaplace) else None
         sizes = model_of_sizes(config, data, hardware)
         threads = torch.get_num_threads() if device.type == "cpu" else 1
-        fit_size = None if fits is None else fits.fit_size
-        memory = estimate_memory(sizes, data, training.plan(data).batch_size, fit_size, threads)
+        memory = estimate_memory(
+            sizes, data, rows_at_once(learner, training.plan(data).batch_size), fit_size(learner), threads
+        )
         seconds = step_seconds(learner, training, data, hardware, config.seed) * training.plan(data).total_steps
-        if fits is not None:
+        if isinstance(learner, DifferentiableLaplace):
             factors = factor_sizes(sizes, data.input_shape, exclude=hyperparameter_names(sizes))
-            seconds += fit_seconds(fits, factors) * len(fits.fit_epochs())
+            seconds += fit_seconds(learner, factors) * len(learner.fit_epochs())
+        elif isinstance(learner, LILA):
+            seconds += invariance_seconds(learner) * len(learner.ascent.fit_epochs())
     except Exception as error:
         message = one_line(error)
         if message is None:
@@ -84,10 +89,22 @@ def probe(overrides: tuple[str, ...], label: str) -> Probe:
 
 
 def model_of_sizes(config: RunConfig, data: Dataset, hardware: Hardware) -> nn.Module:
-    """The run's network on the meta device: shapes without memory."""
-    with torch.device("meta"):
-        model = build(config.groups["model"], input_shape=data.input_shape, n_outputs=data.n_outputs)
+    """The run's network on the meta device: shapes without memory. It is built for real first: the bases of equivariant
+    layers are computed from numbers."""
+    model = build(config.groups["model"], input_shape=data.input_shape, n_outputs=data.n_outputs).to("meta")
     return model.to(torch.float64) if hardware.precision == "float64" else model
+
+
+def fit_size(learner: Learner) -> int | None:
+    """Data points of a marginal-likelihood fit; None for learners without one."""
+    if isinstance(learner, LILA):
+        return learner.ascent.fit_size
+    return learner.fit_size if isinstance(learner, DifferentiableLaplace) else None
+
+
+def rows_at_once(learner: Learner, batch_size: int) -> int:
+    """What a network is shown in one step: the copies of an averaged one too."""
+    return batch_size * learner.averaged.samples if isinstance(learner, LILA | Augerino) else batch_size
 
 
 def step_seconds(learner: Learner, training: Training, data: Dataset, hardware: Hardware, seed: int) -> float:
@@ -122,6 +139,23 @@ def fit_seconds(learner: DifferentiableLaplace, factors: list[FactorSize]) -> fl
     eigenvalues = sum(factor.count * eigenvalue_seconds(factor.size, device) for factor in factors)
     weights = sum(parameter.numel() for parameter in learner.model.parameters())
     return passes + eigenvalues + (learner.prior_steps + 1) * weights * prior_step_seconds(device)
+
+
+def invariance_seconds(learner: LILA) -> float:
+    """One fit with its steps of eta and prior, from whole fits on few and on more data points; grows with their number."""
+    ascent, epoch = learner.ascent, learner.ascent.fit_epochs()[0]
+    wanted = ascent.fit_size
+    few, many = min(FEW_POINTS, wanted), min(MORE_POINTS, wanted)
+
+    def fit(count: int) -> float:
+        ascent.fit_size = count
+        return _timed(lambda: learner.end_epoch(epoch))
+
+    fit(few)  # warms up
+    few_seconds, many_seconds = fit(few), fit(many)
+    ascent.fit_size = wanted
+    per_point = max(0.0, many_seconds - few_seconds) / max(1, many - few)
+    return many_seconds + per_point * (wanted - many)
 
 
 @cache

@@ -24,6 +24,7 @@ from omegaconf import DictConfig
 
 from experiments.binding import target_of
 from experiments.composition import COMPUTATION, CONFIGURATION, RunConfig, check
+from experiments.drawings.runs import draw_run
 from experiments.errors import reported
 from experiments.progress import Silent, as_text, choose_observer
 from experiments.tracking import Tracker
@@ -36,6 +37,7 @@ from symlab.trainer.evaluation import evaluate
 from symlab.trainer.hardware import Hardware
 from symlab.trainer.loop import Loop
 from symlab.trainer.protocol import Learner
+from symlab.trainer.surface import decision_surface, is_planar
 
 
 def build(node: Mapping[str, Any], **supplied: Any) -> Any:
@@ -127,10 +129,15 @@ def train(config: RunConfig, directory: RunDirectory) -> dict[str, Any]:
     metrics["parameters"] = float(sum(parameter.numel() for parameter in learner.model.parameters()))
     if data.validation is not None:
         metrics |= evaluate(loop.predict, data, data.validation, "validation", training.evaluation_batch_size)
-    used = {"name": data.name, "fingerprint": data.fingerprint(), "notes": list(data.notes)}
+    if hasattr(learner, "final_metrics"):
+        metrics |= learner.final_metrics()
+    used: dict[str, Any] = {"name": data.name, "fingerprint": data.fingerprint(), "notes": list(data.notes)}
+    used |= {"train_size": len(data.train), "input_shape": list(data.input_shape)}
     record = describe(config, metrics, used, device, seconds)
-    if hasattr(learner, "arrays"):
-        directory.write_arrays(learner.arrays())
+    arrays = learner.arrays() if hasattr(learner, "arrays") else {}
+    if is_planar(data):
+        arrays |= decision_surface(loop.predict, data, training.evaluation_batch_size)
+    directory.write_arrays(arrays)
     directory.finish(record)
     tracker.finish({"status": "finished", "seconds": seconds, **metrics})
     return record
@@ -178,12 +185,24 @@ def task(config: DictConfig) -> dict[str, float]:
 
 
 def report_run(checked: RunConfig) -> dict[str, float]:
-    finished = RunDirectory(checked.groups["paths"]["runs"], checked.key).record_path.exists()
+    directory = RunDirectory(checked.groups["paths"]["runs"], checked.key)
+    finished = directory.record_path.exists()
     record = execute(checked)
     state = "was finished" if finished else f"took {record['seconds']:.1f} s"
     shown = {name: value for name, value in record["metrics"].items() if checked.is_computed or name.startswith("test/")}
     print(f"run {checked.key} {state}: {as_text(shown)}")
+    for line in learned_lines(record["metrics"]):
+        print(line)
+    for path in draw_run(directory):
+        print(f"drawn: {path}")
     return record["metrics"]
+
+
+def learned_lines(metrics: Mapping[str, float]) -> list[str]:
+    """The invariances a run learned, one a line; a metric ``invariance/rotation_degrees`` names what, then the unit."""
+    named = [(name.partition("/")[2], value) for name, value in metrics.items() if name.startswith("invariance/")]
+    parts = [(name.rpartition("_"), value) for name, value in named]
+    return [f"learned {what.replace('_', ' ')}: up to ±{value:.3g} {unit}" for (what, _, unit), value in parts]
 
 
 def start_logging() -> None:

@@ -31,7 +31,7 @@ def _padded(features: Tensor, kernel: Tensor) -> Tensor:
     return pixels.permute(0, 3, 1, 2)
 
 
-def _adjoint(kernel: Tensor) -> Tensor:
+def adjoint_kernel(kernel: Tensor) -> Tensor:
     """The kernel of the transposed map, in the memory layout of the kernel: a convolution takes its layout from there."""
     layout = torch.channels_last if kernel.stride(1) == 1 else torch.contiguous_format
     return kernel.flip(2, 3).transpose(0, 1).contiguous(memory_format=layout)
@@ -53,7 +53,7 @@ class _CircularConvolution(torch.autograd.Function):
         features, kernel = ctx.saved_tensors
         in_features = in_kernel = None
         if ctx.needs_input_grad[0]:
-            in_features = _CircularConvolution.apply(gradient, _adjoint(kernel))
+            in_features = _CircularConvolution.apply(gradient, adjoint_kernel(kernel))
         if ctx.needs_input_grad[1]:
             in_kernel = conv2d_weight(_padded(features, kernel), kernel.shape, gradient)
         return in_features, in_kernel

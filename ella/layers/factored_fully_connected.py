@@ -109,6 +109,7 @@ class _StackedProduct(torch.autograd.Function):
 
 class FromSpaceWeight(BlockRule):
     names = ("weight",)
+    outputs_see_inputs = False
 
     def input_rows(self, inputs: Tensor) -> Tensor:
         return inputs.transpose(0, 1)[None, :, None]  # (1, c, 1, B, S)
@@ -121,12 +122,15 @@ class FromSpaceWeight(BlockRule):
 
 
 class FromSpaceBias(ExactBlock):
+    outputs_see_inputs = False
+
     def gradient_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
         return gradients.sum(2)
 
 
 class ToSpaceWeight(BlockRule):
     names = ("weight",)
+    outputs_see_inputs = False
 
     def input_rows(self, inputs: Tensor) -> Tensor:
         return inputs.transpose(0, 1)[None, :, None]  # (1, c', 1, B, c)
@@ -139,5 +143,7 @@ class ToSpaceWeight(BlockRule):
 
 
 class ToSpaceBias(ExactBlock):
+    outputs_see_inputs = False
+
     def gradient_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
         return gradients.sum(1)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from symlab.errors import ConfigError
+from symlab.kfac import differentiable
 from symlab.kfac.allocator import memory_reused
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.dense import DenseEstimator, trainable_names
@@ -119,11 +120,16 @@ def graph_pass(
     bias: BiasBlock = "separate",
     exclude: Iterable[str] = (),
     rules: Rules | None = None,
-    memory_budget: int = MEMORY_BUDGET,
+    memory_budget: int = differentiable.MEMORY_BUDGET,
 ) -> GraphPass:
     """The second pass of a hyperparameter gradient (``symlab.kfac.differentiable``); options as in ``estimate``."""
-    layers, names = _choose(model, structure, sharing, bias, exclude, rules)
-    return GraphPass(model, likelihood, gradients, kind, samples, memory_budget, layers, names)
+    excluded = tuple(exclude)
+
+    def choose() -> tuple[list[Layer] | None, list[str]]:
+        return _choose(model, structure, sharing, bias, excluded, rules)
+
+    names = choose()[1]
+    return GraphPass(model, likelihood, gradients, kind, samples, memory_budget, lambda: choose()[0], names)
 
 
 def _choose(

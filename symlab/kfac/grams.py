@@ -6,15 +6,16 @@ feature map in its usual layout need not be copied). Their Gram matrices are
     gram(rows)[i, j] = sum_q rows[i, j, q]^T rows[i, j, q],      (p, b, d, d).
 
 A Gram matrix is symmetric, so ``accumulate_gram`` computes the blocks on and above its diagonal only and ``mirror`` copies
-them below at the end of the pass: with blocks of a quarter of the width, 10 of 16 block products are left.
+them below at the end of the pass: with blocks of an eighth of the width, 36 of 64 block products are left.
 """
 
 import itertools
 
 from torch import Tensor
 
-# Below this width a product is too small for the saving to pay for the additional calls.
-SMALLEST_BLOCK = 120
+# Blocks of about this width: narrower ones leave less arithmetic but are slower by more. A multiple of what a processor's
+# vectors hold: products that begin between such multiples are up to a fifth slower.
+BLOCK, VECTOR = 64, 16
 
 
 def gram(rows: Tensor) -> Tensor:
@@ -34,8 +35,7 @@ def accumulate_gram(total: Tensor, rows: Tensor) -> None:
         _add_product(total.flatten(0, 1), rows.flatten(0, 2).mT, rows.flatten(0, 2))
     else:
         matrix, target = rows[0, 0, 0], total[0, 0]
-        count = max(1, width // SMALLEST_BLOCK)
-        edges = [width * block // count for block in range(count + 1)]
+        edges = block_edges(width)
         for start, stop in itertools.pairwise(edges):
             _add_product(target[start:stop, start:], matrix[:, start:stop].mT, matrix[:, start:])
 
@@ -49,6 +49,16 @@ def _add_product(target: Tensor, left: Tensor, right: Tensor) -> None:
         target.addmm_(left, right)
 
 
+def block_edges(width: int) -> list[int]:
+    """Where the blocks of a symmetric matrix begin, and its width: blocks of about ``BLOCK``, two in a matrix of that width,
+    one in a smaller one."""
+    count = max(2, width // BLOCK) if width >= BLOCK else 1
+    return [round(width * block / count / VECTOR) * VECTOR for block in range(count)] + [width]
+
+
 def mirror(total: Tensor) -> None:
     """Complete a total of ``accumulate_gram`` below its diagonal, in place."""
-    total.copy_(total.triu() + total.triu(1).mT)
+    for start, stop in itertools.pairwise(block_edges(total.shape[-1])):
+        total[..., stop:, start:stop] = total[..., start:stop, stop:].mT
+        diagonal = total[..., start:stop, start:stop]
+        diagonal.copy_(diagonal.triu() + diagonal.triu(1).mT)

@@ -1,11 +1,13 @@
 """The Kronecker factors of every block, summed over chunks of data.
 
-For each chunk of data points: a forward pass in which every layer's inputs are recorded, the input factors, then one
-backward pass per signal and the output factors. Nothing is kept but the factors and one chunk's activations. Within a chunk
-all signals are backpropagated at once where they are small (calls would dominate), one after the other otherwise.
-``symlab.kfac.parallel`` decides how large chunks are and who works on them.
+For each chunk of data points: a forward pass in which every layer's inputs are recorded, the input factors, then backward
+passes and the output factors. Nothing is kept but the factors and one chunk's activations. Where layers see vectors,
+several signals go through the graph together, as one tall matrix for every product; where they see feature maps, one after
+the other: these fill the cache by themselves, and under vmap their operations are slower (convolutions: twice as slow) or
+not known (group norm). ``symlab.kfac.parallel`` decides how large chunks are and who works on them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,15 +17,18 @@ from torch.func import functional_call, vmap
 
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.grams import accumulate_gram, mirror
-from symlab.kfac.layers import Capture, Layer, LayerUse, captured_bytes, per_data_point, unchanged_inputs
+from symlab.kfac.layers import Capture, HeldBytes, Layer, LayerUse, per_data_point, unchanged_inputs
 from symlab.kfac.likelihoods import Likelihood
 from symlab.kfac.rules import BlockRule
 from symlab.kfac.signals import Kind, backward_signals
 
-# A pass holds about this many times the bytes of its layers' inputs and outputs: activations, padded copies and one signal.
-GRAPH_OVERHEAD = 4
-# Signals go through the graph together while their gradients stay below this many bytes a layer.
-SMALL_SIGNALS = 2**21
+# A pass takes about this many times what its graph holds and a few gradients of the largest output: also temporaries of
+# rules and of convolutions, and holes between freed blocks. Measured on convolutions, ReLU and two kinds of pooling.
+PASS_OVERHEAD, GRADIENTS = 2.5, 4
+# As many signals go through the graph together as keep the gradients in a layer's output below this many bytes. Larger
+# groups can be faster (784-500-500-10: all nine signals of 256 points take seven eighths of the time) but take much memory.
+JOINED_SIGNALS = 3 * 2**18
+FEW_CHANNELS = 8  # below it, channels side by side do not fill a vector register
 
 
 @dataclass
@@ -50,14 +55,15 @@ class FactorSums:
         self.kind, self.samples, self.accumulation = kind, samples, accumulation
         # The model computes with these: without gradients of their own, so that no backward pass computes them, and with
         # channels side by side, in which layout convolutions are fastest. The model itself stays as it is.
-        self.weights = {name: channels_last(parameter.detach()) for name, parameter in model.named_parameters()}
+        self.arrange = layout_for(layers)
+        self.weights = {name: self.arrange(parameter.detach()) for name, parameter in model.named_parameters()}
         self.totals: dict[tuple[str, ...], _Totals] = {}
         self.log_likelihood, self.n_data, self.n_outputs = 0.0, 0, 0
 
-    def add(self, inputs: Tensor, targets: Tensor) -> float:
-        """One chunk; returns the bytes that each of its data points took."""
+    def add(self, inputs: Tensor, targets: Tensor) -> None:
+        """One chunk."""
         with Capture(self.layers) as capture, torch.enable_grad():
-            outputs = functional_call(self.model, self.weights, (channels_last(inputs.detach()),))
+            outputs = functional_call(self.model, self.weights, (self.arrange(inputs.detach()),))
         capture.check_complete()
         n_data = len(inputs)
         with torch.no_grad():
@@ -68,17 +74,22 @@ class FactorSums:
                 self._add_inputs(use.layer, layer_inputs)
             signals = backward_signals(self.kind, self.likelihood, outputs.detach(), targets, self.samples)
         self._backpropagate(outputs, capture.uses, seen, signals)
-        return GRAPH_OVERHEAD * captured_bytes(capture.uses) / n_data
 
-    def reserve(self, inputs: Tensor) -> None:
-        """Room for every factor and nothing in it; with model and inputs on the meta device, their sizes for free."""
-        with Capture(self.layers) as capture, torch.enable_grad():
-            functional_call(self.model, self.weights, (channels_last(inputs),))
+    def reserve(self, inputs: Tensor) -> float:
+        """Room for every factor and nothing in it; returns the bytes that a pass takes for each such data point. With model
+        and inputs on the meta device, sizes for free."""
+        held = HeldBytes(self.weights.values())
+        with Capture(self.layers) as capture, torch.enable_grad(), held:
+            functional_call(self.model, self.weights, (self.arrange(inputs.detach()),))
         capture.check_complete()
         for use in capture.uses:
             seen = per_data_point(use.inputs, len(inputs), use.layer.name, average=True)
             for rule in use.layer.rules:
                 self._totals_of(use.layer, rule, seen)
+        for use in capture.uses:
+            held.count(use.inputs)
+        largest = max(use.output_bytes for use in capture.uses)
+        return PASS_OVERHEAD * (held.total + GRADIENTS * largest) / len(inputs)
 
     def _add_inputs(self, layer: Layer, inputs: Tensor) -> None:
         for rule in layer.rules:
@@ -108,33 +119,40 @@ class FactorSums:
         return _Totals(left, torch.zeros(products, output_blocks, extent, extent, dtype=dtype, device=device))
 
     def _backpropagate(self, outputs: Tensor, uses: list[LayerUse], seen: list[Tensor], signals: Tensor) -> None:
-        """Send all signals (K, N, C) through the graph and add what arrives at every use to its output factors."""
-        edges = [use.edge for use in uses]
-        if len(signals) > 1 and max(use.inputs.nbytes for use in uses) * len(signals) <= SMALL_SIGNALS:
-
-            def gradients_of(signal: Tensor) -> tuple[Tensor | None, ...]:
-                return torch.autograd.grad(outputs, edges, signal, retain_graph=True, allow_unused=True)
-
-            for use, inputs, gradients in zip(uses, seen, vmap(gradients_of)(signals), strict=True):
-                for gradient in () if gradients is None else gradients:  # None: the outputs do not depend on this use
-                    self._add_gradient(use.layer, inputs, gradient, len(signals[0]))
-            return
-        # One after the other: a gradient is used as soon as it is there, while it is in the cache, and freed.
+        """Send all signals (K, N, C) through the graph and add what arrives at every use to its output factors: as soon as
+        it is there, while it is in the cache, so that it need not be kept."""
         starts = [use.edge for use in uses if use.is_start]
         for use, inputs in zip(uses, seen, strict=True):
-            use.receiver.take = partial(self._add_gradient, use.layer, inputs, n_data=len(signals[0]))
-        for index, signal in enumerate(signals):
-            torch.autograd.grad(outputs, starts, signal, retain_graph=index < len(signals) - 1, allow_unused=True)
+            use.receiver.take = partial(self._add_gradients, use.layer, inputs)
+
+        together = 1
+        if not any(use.is_map for use in uses):
+            together = max(1, JOINED_SIGNALS // max(1, *(use.output_bytes for use in uses)))
+        groups = signals.contiguous().chunk(-(-len(signals) // together))  # side by side: one matrix instead of a stack
+        for group in groups:
+            last = group is groups[-1]
+
+            def send(signal: Tensor, last: bool = last) -> Tensor:
+                torch.autograd.grad(outputs, starts, signal, retain_graph=not last, allow_unused=True)
+                return signal.new_zeros(())  # vmap wants a tensor
+
+            if len(group) == 1:
+                send(group[0])
+            else:
+                vmap(send)(group)
         for use in uses:
             use.receiver.take = None
 
     @torch.no_grad()
-    def _add_gradient(self, layer: Layer, inputs: Tensor, gradient: Tensor, n_data: int) -> None:
-        gradient = per_data_point(gradient, n_data, layer.name, average=False)
+    def _add_gradients(self, layer: Layer, inputs: Tensor, gradients: Tensor) -> None:
+        """What K signals give at the output of a layer: (K, N, ...), or (K, N S, ...) where it sees S copies."""
+        n_signals, n_data = len(gradients), len(inputs)
+        gradients = per_data_point(gradients.flatten(0, 1), n_signals * n_data, layer.name, average=False)
+        gradients = gradients.unflatten(0, (n_signals, n_data))
         for rule in layer.rules:
             totals = self.totals[layer.full_names(rule)]
             if not totals.shared:
-                accumulate_gram(totals.outputs, rule.output_rows(inputs, gradient))
+                accumulate_gram(totals.outputs, rule.joined_output_rows(inputs, gradients))
 
     def __iadd__(self, other: "FactorSums") -> "FactorSums":
         """Take over what another one summed up."""
@@ -160,10 +178,19 @@ class FactorSums:
         found = {}
         for names, totals in self.totals.items():
             mirror(totals.inputs)
-            mirror(totals.outputs)
+            if not totals.shared:
+                mirror(totals.outputs)
             shapes = tuple(tuple(parameters[name].shape) for name in names)
             found[names[0]] = KroneckerBlock(names, shapes, totals.inputs, totals.outputs, totals.rows)
         return found
+
+
+def layout_for(layers: list[Layer]) -> Callable[[Tensor], Tensor]:
+    """What to do to feature maps and kernels before a pass: channels side by side are fastest, but not for kernels that have
+    fewer of them than a vector register holds."""
+    kernels = [layer.module for layer in layers if isinstance(layer.module, nn.Conv2d)]
+    narrow = any(kernel.out_channels < FEW_CHANNELS and kernel.padding_mode == "zeros" for kernel in kernels)
+    return (lambda tensor: tensor) if narrow else channels_last
 
 
 def channels_last(tensor: Tensor) -> Tensor:

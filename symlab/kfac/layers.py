@@ -12,14 +12,16 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
+import torch
 from torch import Tensor, nn
-from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.autograd.graph import GradientEdge, get_gradient_edge, saved_tensors_hooks
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
 from symlab.circular_convolution import circular_convolution
 from symlab.errors import ConfigError
 from symlab.kfac.rules import STANDARD_RULES, BlockRule, RuleOptions, Rules
+from symlab.plain_convolution import plain_convolution
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,34 @@ class Layer:
         return tuple(f"{self.name}.{name}" if self.name else name for name in rule.names)
 
 
+class _Arrival(torch.autograd.Function):
+    """Calls ``take`` with the gradients of all signals (K, ...): under vmap, which shows every operation one signal, a rule
+    of one's own is what gets to see them together. Returns nothing of use."""
+
+    @staticmethod
+    def forward(gradient: Tensor, take: Callable[[Tensor], None]) -> Tensor:
+        take(gradient[None])
+        return gradient.new_zeros(())
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int, None], gradients: Tensor, take: Callable[[Tensor], None]) -> tuple[Tensor, None]:
+        take(gradients.movedim(in_dims[0], 0))
+        return gradients.new_zeros(()), None
+
+
 class GradientReceiver:
-    """Is handed the gradient of a layer's output while the backward pass goes on, so that it need not be kept."""
+    """Is handed the gradients (K, ...) of a layer's output while the backward pass goes on: they need not be kept."""
 
     def __init__(self) -> None:
         self.take: Callable[[Tensor], None] | None = None
 
     def __call__(self, gradient: Tensor) -> None:
         if self.take is not None:
-            self.take(gradient)
+            _Arrival.apply(gradient, self.take)
 
 
 @dataclass
@@ -55,7 +76,8 @@ class LayerUse:
     receiver: GradientReceiver
     is_start: bool  # no layer with curvature comes before it: the graph starts here
     version: int  # of the input's memory, to notice a later change in place
-    nbytes: int  # of input and output
+    output_bytes: int
+    is_map: bool  # the output is (N, C, H, W), not vectors (N, ..., d)
 
 
 def _is_excluded(name: str, exclude: tuple[str, ...]) -> bool:
@@ -157,6 +179,31 @@ def _convolve_on_torus(module: nn.Conv2d, features: Tensor) -> Tensor:
     return circular_convolution(features, module.weight, module.bias)
 
 
+def _is_plain_convolution(module: nn.Module) -> bool:
+    """A plain nn.Conv2d that ``plain_convolution`` equals."""
+    if type(module) is not nn.Conv2d or module.padding_mode != "zeros" or "forward" in module.__dict__:
+        return False
+    if isinstance(module.padding, str) or set(module.stride) | set(module.dilation) | {module.groups} != {1}:
+        return False
+    return all(pad < extent for pad, extent in zip(module.padding, module.kernel_size, strict=True))
+
+
+def _convolve_plainly(module: nn.Conv2d, features: Tensor) -> Tensor:
+    assert not isinstance(module.padding, str)
+    if module.weight.requires_grad:  # as something that others ask for the gradient of
+        return nn.Conv2d.forward(module, features)
+    return plain_convolution(features, module.weight, module.bias, (module.padding[0], module.padding[1]))
+
+
+def _faster_forward(module: nn.Module) -> Callable[[Tensor], Tensor] | None:
+    """The same map with cheaper gradients in its features, where there is one."""
+    if _is_torus_convolution(module):
+        return partial(_convolve_on_torus, module)  # type: ignore[arg-type]
+    if _is_plain_convolution(module):
+        return partial(_convolve_plainly, module)  # type: ignore[arg-type]
+    return None
+
+
 class Capture:
     """``with Capture(layers) as capture: model(x)`` leaves the uses of all layers in ``capture.uses``, in order."""
 
@@ -166,10 +213,12 @@ class Capture:
 
     def __enter__(self) -> "Capture":
         self.handles = [layer.module.register_forward_hook(self._hook(layer)) for layer in self.layers]
-        self.replaced = [layer.module for layer in self.layers if _is_torus_convolution(layer.module)]
-        for module in self.replaced:
-            # The same map; torch's own gradient through circular padding copies the feature map several times over.
-            module.forward = partial(_convolve_on_torus, module)  # type: ignore[arg-type]
+        self.replaced = []
+        for layer in self.layers:
+            faster = _faster_forward(layer.module)
+            if faster is not None:
+                layer.module.forward = faster
+                self.replaced.append(layer.module)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -189,8 +238,8 @@ class Capture:
                 output = output + output.new_zeros((), requires_grad=True)
             inputs, edge, receiver = arguments[0], get_gradient_edge(output), GradientReceiver()
             output.register_hook(receiver)
-            nbytes = inputs.nbytes + output.nbytes
-            self.uses.append(LayerUse(layer, inputs, edge, receiver, is_start, inputs._version, nbytes))
+            version, is_map = inputs._version, output.dim() > 3
+            self.uses.append(LayerUse(layer, inputs, edge, receiver, is_start, version, output.nbytes, is_map))
             return output
 
         return record
@@ -232,4 +281,26 @@ def per_data_point(tensor: Tensor, n_data: int, layer: str, average: bool) -> Te
 
 
 def captured_bytes(uses: list[LayerUse]) -> int:
-    return sum(use.nbytes for use in uses)
+    """Of inputs and outputs."""
+    return sum(use.inputs.nbytes + use.output_bytes for use in uses)
+
+
+class HeldBytes(saved_tensors_hooks):
+    """``with HeldBytes(weights) as held: model(x)``: the bytes that the graph keeps for its backward pass, without the
+    weights; memory that several operations keep is counted once."""
+
+    def __init__(self, weights: Iterable[Tensor]):
+        super().__init__(self.count, lambda tensor: tensor)
+        self.of_weights = {weight.untyped_storage()._cdata for weight in weights}
+        self.found: dict[int, int] = {}
+
+    def count(self, tensor: Tensor) -> Tensor:
+        memory = tensor.untyped_storage()._cdata
+        if memory not in self.of_weights:
+            # The tensor's own bytes: its memory may be the whole data set's, of which it is a few rows.
+            self.found[memory] = max(self.found.get(memory, 0), tensor.nbytes)
+        return tensor
+
+    @property
+    def total(self) -> int:
+        return sum(self.found.values())

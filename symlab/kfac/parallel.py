@@ -1,15 +1,15 @@
 """One pass over the data by several threads.
 
 On a processor the operations of a fit are many and small, and two threads that share every one of them spend much of their
-time waiting
-for each other. So chunks of data are shared out instead: each worker has a replica of the model (the same weights, hooks
-of its own) and sums of its own, which are added at the end. Chunks go to workers in turn, so the result does not depend on
-who is faster.
+time waiting for each other. So chunks of data are shared out instead: each worker has a replica of the model (the same
+weights, hooks of its own) and sums of its own, which are added at the end. Data are worked on in rounds, one chunk of equal
+size for every worker, so that none waits for another and the result does not depend on who is faster; what does not fill a
+round waits for more, and the rest at the end is shared out evenly.
 """
 
 import copy
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 
 import torch
@@ -17,20 +17,45 @@ from torch import Tensor, nn
 
 from symlab.kfac.kronecker import FactorSums
 
-# Data points of a worker's chunk: below the first, starting threads costs more than they save; above the second, nothing is
-# won by more of them.
+# Data points of a worker's chunk: below the first, starting threads costs more than they save; above the second, more
+# memory is taken than time is saved.
 SMALLEST_SHARE, LARGEST_SHARE = 32, 256
+
+
+class Team:
+    """Threads that compute with one thread each. They stay for several calls of ``share_out``, since what libraries keep for
+    each thread, memory above all, would otherwise be set up anew for every one of them."""
+
+    def __init__(self, threads: int):
+        self.pool = ThreadPoolExecutor(threads)
+
+    def share_out(self, calls: Sequence[Callable[[], object]]) -> None:
+        """Make all calls; they start in the given order."""
+        before = torch.get_num_threads()
+        try:
+            calling = [self.pool.submit(_call_with_one_thread, call) for call in calls]
+            wait(calling)
+            for done in calling:
+                done.result()
+        finally:
+            torch.set_num_threads(before)
+
+    def close(self) -> None:
+        self.pool.shutdown()
+
+
+def _call_with_one_thread(call: Callable[[], object]) -> None:
+    torch.set_num_threads(1)
+    call()
 
 
 def share_out(calls: Sequence[Callable[[], object]], threads: int) -> None:
     """Make all calls, by ``threads`` workers that compute with one thread each; the calls start in the given order."""
-    before = torch.get_num_threads()
+    team = Team(threads)
     try:
-        with ThreadPoolExecutor(threads, initializer=partial(torch.set_num_threads, 1)) as pool:
-            for done in [pool.submit(call) for call in calls]:
-                done.result()
+        team.share_out(calls)
     finally:
-        torch.set_num_threads(before)
+        team.close()
 
 
 class KroneckerEstimator:
@@ -40,56 +65,65 @@ class KroneckerEstimator:
     def __init__(self, model: nn.Module, sums_for: Callable[[nn.Module], FactorSums], memory_budget: int, threads: int):
         self.model, self.sums_for, self.memory_budget, self.threads = model, sums_for, memory_budget, threads
         self.workers = [sums_for(model)]
+        self.team: Team | None = None
         self.chunk: int | None = None
-        self.turn = 0
         self.waiting: list[tuple[Tensor, Tensor]] = []
 
     def add(self, inputs: Tensor, targets: Tensor) -> None:
         """Small batches wait until there is enough for every worker; large ones are cut."""
-        if self.chunk is None:  # the first few data points tell what one costs
-            few = min(2, len(inputs))
-            self._choose_chunk(inputs, self.workers[0].add(inputs[:few], targets[:few]))
-            inputs, targets = inputs[few:], targets[few:]
+        if self.chunk is None:
+            self.chunk = self._choose_chunk(inputs)
         if self.waiting and inputs.shape[1:] != self.waiting[0][0].shape[1:]:
-            self._flush()
+            self._work(everything=True)
         self.waiting.append((inputs, targets))
-        assert self.chunk is not None
         if sum(len(each) for _, each in self.waiting) >= self.chunk * len(self.workers):
-            self._flush()
+            self._work(everything=False)
 
-    def _choose_chunk(self, inputs: Tensor, cost: float) -> None:
+    def _choose_chunk(self, inputs: Tensor) -> int:
+        """The first few data points tell what one costs, and who works."""
+        cost = self.workers[0].reserve(inputs[:2])
         if inputs.device.type == "cpu" and self.workers[0].nbytes < self.memory_budget:
             self.workers += [self.sums_for(_replica(self.model)) for _ in range(self.threads - 1)]
-        self.chunk = max(1, min(LARGEST_SHARE, int(self.memory_budget / len(self.workers) / cost)))
+        if len(self.workers) > 1:
+            self.team = Team(len(self.workers))
+        return max(1, min(LARGEST_SHARE, int(self.memory_budget / len(self.workers) / cost)))
 
-    def _flush(self) -> None:
+    def _work(self, everything: bool) -> None:
+        """On all whole rounds of what waits, and on ``everything`` else too."""
         if not self.waiting:
             return
         inputs, targets = (torch.cat(parts) if len(parts) > 1 else parts[0] for parts in zip(*self.waiting, strict=True))
-        self.waiting = []
         assert self.chunk is not None
-        size = min(self.chunk, max(SMALLEST_SHARE, -(-len(inputs) // len(self.workers))))
-        places = [slice(begin, begin + size) for begin in range(0, len(inputs), size)]
-        if len(self.workers) == 1 or len(places) == 1:
-            for place in places:
-                self.workers[0].add(inputs[place], targets[place])
-            return
+        workers = len(self.workers)
         shares: list[list[slice]] = [[] for _ in self.workers]
-        for place in places:
-            shares[self.turn % len(self.workers)].append(place)
-            self.turn += 1
-        self._work(inputs, targets, shares)
+        whole = len(inputs) // (self.chunk * workers) * workers
+        for index in range(whole):
+            shares[index % workers].append(slice(index * self.chunk, (index + 1) * self.chunk))
+        done = whole * self.chunk
+        if everything:
+            even = max(SMALLEST_SHARE, -(-(len(inputs) - done) // workers))
+            size = min(self.chunk, even)
+            for index, begin in enumerate(range(done, len(inputs), size)):
+                shares[index % workers].append(slice(begin, begin + size))
+            done = len(inputs)
+        self.waiting = [(inputs[done:], targets[done:])] if done < len(inputs) else []
 
-    def _work(self, inputs: Tensor, targets: Tensor, shares: list[list[slice]]) -> None:
         def work(worker: FactorSums, share: list[slice]) -> None:
             for place in share:
                 worker.add(inputs[place], targets[place])
 
-        share_out([partial(work, *pair) for pair in zip(self.workers, shares, strict=True)], len(self.workers))
+        calls = [partial(work, *pair) for pair in zip(self.workers, shares, strict=True) if pair[1]]
+        if self.team is None or len(calls) == 1:
+            for call in calls:
+                call()
+        else:
+            self.team.share_out(calls)
 
     def finish(self) -> FactorSums:
         """Work on what still waits and add up the workers' sums."""
-        self._flush()
+        self._work(everything=True)
+        if self.team is not None:
+            self.team.close()
         while len(self.workers) > 1:
             self.workers[0] += self.workers.pop()
         return self.workers[0]

@@ -16,6 +16,7 @@ trace M - sum of values, and must be of the order of rounding; otherwise all of 
 
 import math
 from collections.abc import Iterable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -118,16 +119,20 @@ def low_rank_eigenvalues(matrices: Tensor, rank: int) -> Tensor | None:
     return torch.cat([values.new_zeros(*values.shape[:-1], width - rank), values], -1)
 
 
-def decompose(factors: Iterable[Factor]) -> None:
-    """The values of all factors. Threads that share a small decomposition mostly wait for each other, so on a processor
-    each takes other factors."""
+def decompose(factors: Iterable[Factor], vectors: bool = False) -> None:
+    """The values of all factors, or values and ``vectors``. Threads that share a small decomposition mostly wait for each
+    other, so on a processor each takes other factors."""
     alone: list[Factor] = []
     shared: list[Factor] = []
     for factor in factors:
         wide, on_processor = factor.matrices.shape[-1] >= LARGE, factor.matrices.device.type == "cpu"
         (alone if wide or not on_processor else shared).append(factor)
+
+    def take(factor: Factor) -> None:
+        factor.vectors if vectors else factor.values  # noqa: B018  (kept by the factor)
+
     for factor in alone:
-        factor.values  # noqa: B018  (kept by the factor)
+        take(factor)
     distinct = {id(factor): factor for factor in shared}.values()
     widest_first = sorted(distinct, key=lambda factor: -factor.matrices.shape[-1])
-    share_out([lambda factor=factor: factor.values for factor in widest_first], torch.get_num_threads())  # type: ignore[misc]
+    share_out([partial(take, factor) for factor in widest_first], torch.get_num_threads())

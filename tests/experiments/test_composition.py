@@ -11,14 +11,18 @@ def choices(group: str) -> list[str]:
     return sorted(file.stem for file in (CONFIGURATION / group).glob("*.yaml"))
 
 
-GROUPS = (*SCIENTIFIC_GROUPS, COMPUTATION, *EXECUTION_GROUPS, "data/source", "data/variant", "computation/group")
+PARTS = {"data/source": "data=mnist", "data/variant": "data=mnist", "computation/group": "computation=emlp_rank"}
+PARTS |= {"model/network": "model=tensor_map"}  # of a configuration that must be chosen with them
+GROUPS = (*SCIENTIFIC_GROUPS, COMPUTATION, *EXECUTION_GROUPS, *PARTS)
 EVERY_CHOICE = [f"{group}={choice}" for group in GROUPS for choice in choices(group)]
+REQUIRED_VALUES = {"data=image_folder": ["data.path=pictures"]}  # what has no default
 
 
 @pytest.mark.parametrize("choice", EVERY_CHOICE)
 def test_every_configuration_composes_and_binds_to_its_constructor(choice: str):
-    needed = "computation=emlp_rank" if choice.startswith("computation/") else "data=mnist"
-    assert compose_run([choice] if choice.startswith(("data=", "model", "learner")) else [needed, choice]).key
+    needed = PARTS.get(choice.partition("=")[0])
+    chosen = [needed, choice] if needed else [choice]
+    assert compose_run([*chosen, *REQUIRED_VALUES.get(choice, [])]).key
 
 
 def test_every_folder_of_conf_is_a_group_that_is_tested():

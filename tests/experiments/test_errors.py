@@ -10,7 +10,7 @@ from symlab.errors import DataError
     [
         ("colour=red", "colour is unknown"),
         ("learner.momentum=0.9", "learner.momentum is unknown"),
-        ("data=imagenet", "data=imagenet does not exist: choose one of cifar10, digits"),
+        ("data=imagenet", "data=imagenet does not exist: choose one of cifar10, "),
         ("data.train_size=[1", "data.train_size=[1"),
     ],
 )

@@ -24,6 +24,28 @@ def test_fits_cost_time_and_memory():
     assert learned.memory_bytes > plain.memory_bytes
 
 
+def test_learning_invariances_costs_fits_and_copies():
+    network = (
+        "data=digits",
+        "data.train_size=64",
+        "trainer.epochs=3",
+        "hardware.threads=1",
+        "model=resnet_8_8",
+        "model.width=2",
+    )
+    one_copy, augerino, lila = (
+        probe((*network, *learner), learner[0])
+        for learner in (
+            ("learner=augerino", "learner.samples=1"),
+            ("learner=augerino", "learner.samples=8"),
+            ("learner=lila", "learner.samples=8", "learner.burn_in=1", "learner.fit_size=40"),
+        )
+    )
+    assert [found.problem for found in (one_copy, augerino, lila)] == ["", "", ""]
+    assert lila.hours > augerino.hours
+    assert one_copy.memory_bytes < augerino.memory_bytes < lila.memory_bytes
+
+
 def test_a_run_that_cannot_be_built_says_why():
     found = probe((*SMALL[:1], "data.resolution=7", "model=ella_conv"), "odd")
     assert "power of two" in found.problem
@@ -40,3 +62,11 @@ def test_the_size_of_a_double_network_is_doubled():
     single, double = (probe((*SMALL, f"hardware.precision={kind}"), kind) for kind in ("float32", "float64"))
     assert double.memory_bytes > single.memory_bytes
     assert compose_run([*SMALL, "hardware.precision=float64"]).key == compose_run(SMALL).key
+
+
+def test_equivariant_networks_can_be_planned():
+    small = ("model.network.channels=32", "model.network.layers=1", "trainer.epochs=2", "hardware.threads=1", "tracking=off")
+    found = probe(("data=inertia", "data.train_size=20", "model=tensor_map", "learner=regression", *small), "inertia")
+    assert found.problem == ""
+    assert found.parameters > 0
+    assert found.hours > 0

@@ -21,9 +21,10 @@ def has_stand_in(table: str) -> bool:
 
 
 def choices() -> list:
-    """Tables of many computed cells take longer than their computation: each cell is a configuration to compose."""
+    """Tables of many computed runs take longer than their computation: each is a configuration to compose."""
     tables = load_tables(TABLES)
-    slow = {name for name in tables if computed(name) and len(tables[name].cells("smoke")) > 10}
+    runs = {name: {cell.overrides for cell in table.cells("smoke")} for name, table in tables.items()}
+    slow = {name for name in tables if computed(name) and len(runs[name]) > 10}
     return [pytest.param(name, marks=pytest.mark.slow) if name in slow else name for name in sorted(tables)]
 
 

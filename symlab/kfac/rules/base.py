@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from symlab.kfac.grams import accumulate_gram
@@ -42,6 +43,7 @@ class BlockRule(ABC):
 
     names: tuple[str, ...]
     output_blocks: int = 1  # diagonal blocks of the output factor
+    outputs_see_inputs: bool = True  # whether ``output_rows`` looks at the values of the layer's inputs
 
     @abstractmethod
     def input_rows(self, inputs: Tensor) -> Tensor:
@@ -50,6 +52,12 @@ class BlockRule(ABC):
     @abstractmethod
     def output_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
         """Layer inputs (N, ...) and output gradients (N, ...) of one signal -> rows g as (p, b, Q, R, e)."""
+
+    def joined_output_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
+        """The rows of K signals, gradients (K, N, ...), one below the other: (p, b, Q, K R, e), or K Q stacks of R rows."""
+        if len(gradients) == 1 or not self.outputs_see_inputs:
+            return self.output_rows(inputs, gradients.flatten(0, 1))
+        return torch.cat([self.output_rows(inputs, of_signal) for of_signal in gradients], 3)
 
     @abstractmethod
     def count(self, inputs: Tensor) -> int:

@@ -15,6 +15,8 @@ from symlab.kfac.rules.base import BlockRule, ExactBlock, RuleOptions
 
 
 class ConvolutionWeight(BlockRule):
+    outputs_see_inputs = False
+
     def __init__(self, module: nn.Conv2d, options: RuleOptions, with_bias: bool = False):
         self.module, self.options, self.with_bias = module, options, with_bias
         self.names = ("weight", "bias") if with_bias else ("weight",)
@@ -59,6 +61,8 @@ class ConvolutionWeight(BlockRule):
 
 
 class ConvolutionBias(ExactBlock):
+    outputs_see_inputs = False
+
     def gradient_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
         return gradients.sum((2, 3))
 

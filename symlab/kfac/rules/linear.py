@@ -7,6 +7,8 @@ from symlab.kfac.rules.base import BlockRule, ExactBlock, RuleOptions
 
 
 class LinearWeight(BlockRule):
+    outputs_see_inputs = False
+
     def __init__(self, options: RuleOptions, with_bias: bool = False):
         self.options, self.with_bias = options, with_bias
         self.names = ("weight", "bias") if with_bias else ("weight",)
@@ -29,6 +31,8 @@ class LinearWeight(BlockRule):
 
 class LinearBias(ExactBlock):
     """Without shared positions, or once these are summed up, a bias sees the same gradients as its weight."""
+
+    outputs_see_inputs = False
 
     def output_twin(self, inputs: Tensor) -> BlockRule | None:
         assert isinstance(self.twin, LinearWeight)

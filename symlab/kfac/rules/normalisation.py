@@ -35,6 +35,8 @@ class ChannelScale(ExactBlock):
 
 
 class ChannelShift(ExactBlock):
+    outputs_see_inputs = False
+
     def gradient_rows(self, inputs: Tensor, gradients: Tensor) -> Tensor:
         return gradients.flatten(2).sum(2) if gradients.dim() > 2 else gradients
 

@@ -39,6 +39,17 @@ def test_workers_compute_what_one_does_and_leave_the_threads_alone():
         assert torch.equal(shared.blocks[name].outputs, again.blocks[name].outputs)  # whoever was faster
 
 
+def test_batches_of_any_size_give_the_same():
+    model, images, targets = case()
+    whole = estimate(model, Classification(), [(images, targets)])
+    for size in (1, 50, 100):
+        parts = estimate(model, Classification(), zip(images.split(size), targets.split(size)))
+        assert parts.n_data == len(images)
+        for name, block in whole.blocks.items():
+            torch.testing.assert_close(parts.blocks[name].outputs, block.outputs, rtol=1e-10, atol=1e-10)
+            assert parts.blocks[name].rows == block.rows
+
+
 def test_a_bias_shares_the_output_factor_of_its_weight():
     model, images, targets = case()
     blocks = estimate(model, Classification(), [(images, targets)]).blocks
