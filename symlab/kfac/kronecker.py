@@ -25,9 +25,10 @@ from symlab.kfac.signals import Kind, backward_signals
 # A pass takes about this many times what its graph holds and a few gradients of the largest output: also temporaries of
 # rules and of convolutions, and holes between freed blocks. Measured on convolutions, ReLU and two kinds of pooling.
 PASS_OVERHEAD, GRADIENTS = 2.5, 4
-# As many signals go through the graph together as keep the gradients in a layer's output below this many bytes. Larger
-# groups can be faster (784-500-500-10: all nine signals of 256 points take seven eighths of the time) but take much memory.
-JOINED_SIGNALS = 3 * 2**18
+# As many signals go through the graph together as keep the gradients in a layer's output below this many bytes. It pays for
+# narrow layers; where one signal fills this by itself (784-500-500-10 with 500 points), all nine at once save a twentieth of
+# the time and take twice the memory.
+JOINED_SIGNALS = 3 * 2**19
 FEW_CHANNELS = 8  # below it, channels side by side do not fill a vector register
 
 
@@ -59,6 +60,7 @@ class FactorSums:
         self.weights = {name: self.arrange(parameter.detach()) for name, parameter in model.named_parameters()}
         self.totals: dict[tuple[str, ...], _Totals] = {}
         self.log_likelihood, self.n_data, self.n_outputs = 0.0, 0, 0
+        self.sees_maps = False
 
     def add(self, inputs: Tensor, targets: Tensor) -> None:
         """One chunk."""
@@ -76,8 +78,8 @@ class FactorSums:
         self._backpropagate(outputs, capture.uses, seen, signals)
 
     def reserve(self, inputs: Tensor) -> float:
-        """Room for every factor and nothing in it; returns the bytes that a pass takes for each such data point. With model
-        and inputs on the meta device, sizes for free."""
+        """Room for every factor and nothing in it; returns the bytes that a pass takes for each such data point and finds out
+        whether any layer ``sees_maps``. With model and inputs on the meta device, sizes for free."""
         held = HeldBytes(self.weights.values())
         with Capture(self.layers) as capture, torch.enable_grad(), held:
             functional_call(self.model, self.weights, (self.arrange(inputs.detach()),))
@@ -89,6 +91,7 @@ class FactorSums:
         for use in capture.uses:
             held.count(use.inputs)
         largest = max(use.output_bytes for use in capture.uses)
+        self.sees_maps = any(use.is_map for use in capture.uses)
         return PASS_OVERHEAD * (held.total + GRADIENTS * largest) / len(inputs)
 
     def _add_inputs(self, layer: Layer, inputs: Tensor) -> None:

@@ -1,10 +1,13 @@
 """One pass over the data by several threads.
 
-On a processor the operations of a fit are many and small, and two threads that share every one of them spend much of their
-time waiting for each other. So chunks of data are shared out instead: each worker has a replica of the model (the same
+On a processor the operations on feature maps are many and small, and two threads that share every one of them spend much of
+their time waiting for each other. So chunks of data are shared out instead: each worker has a replica of the model (the same
 weights, hooks of its own) and sums of its own, which are added at the end. Data are worked on in rounds, one chunk of equal
 size for every worker, so that none waits for another and the result does not depend on who is faster; what does not fill a
 round waits for more, and the rest at the end is shared out evenly.
+
+Networks of vectors do little but large matrix products, which threads share well: there is one worker, with one set of
+factors, and its chunks are larger.
 """
 
 import copy
@@ -17,9 +20,9 @@ from torch import Tensor, nn
 
 from symlab.kfac.kronecker import FactorSums
 
-# Data points of a worker's chunk: below the first, starting threads costs more than they save; above the second, more
-# memory is taken than time is saved.
-SMALLEST_SHARE, LARGEST_SHARE = 32, 256
+# Data points of a worker's chunk: below the first, starting threads costs more than they save; above the second (feature
+# maps) or third (vectors), more memory is taken than time is saved.
+SMALLEST_SHARE, LARGEST_SHARE, LARGEST_OF_VECTORS = 32, 256, 512
 
 
 class Team:
@@ -80,13 +83,21 @@ class KroneckerEstimator:
             self._work(everything=False)
 
     def _choose_chunk(self, inputs: Tensor) -> int:
-        """The first few data points tell what one costs, and who works."""
-        cost = self.workers[0].reserve(inputs[:2])
-        if inputs.device.type == "cpu" and self.workers[0].nbytes < self.memory_budget:
+        """The first few data points tell what one costs, and who works. A batch that makes one or more chunks of good size is
+        cut evenly, so that nothing is left over and copied to the next."""
+        first = self.workers[0]
+        cost = first.reserve(inputs[:2])
+        if first.sees_maps and inputs.device.type == "cpu" and first.nbytes < self.memory_budget:
             self.workers += [self.sums_for(_replica(self.model)) for _ in range(self.threads - 1)]
-        if len(self.workers) > 1:
-            self.team = Team(len(self.workers))
-        return max(1, min(LARGEST_SHARE, int(self.memory_budget / len(self.workers) / cost)))
+        workers = len(self.workers)
+        if workers > 1:
+            self.team = Team(workers)
+        largest = LARGEST_SHARE if first.sees_maps else LARGEST_OF_VECTORS
+        chunk = max(1, min(largest, int(self.memory_budget / workers / cost)))
+        if len(inputs) < chunk * workers / 2:
+            return chunk
+        rounds = -(-len(inputs) // (chunk * workers))
+        return -(-len(inputs) // (rounds * workers))
 
     def _work(self, everything: bool) -> None:
         """On all whole rounds of what waits, and on ``everything`` else too."""
