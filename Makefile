@@ -3,6 +3,7 @@ PYTHON ?= python3
 PAPER ?= ella
 SCALE ?= quick
 JOBS ?= 2
+TEST_JOBS ?= 2
 ARGS ?=
 
 VENV := .venv
@@ -30,7 +31,7 @@ data: $(INSTALLED)  ## fetch every data set that can be reached
 	$(BIN)/python -m symlab.data
 
 test: $(INSTALLED)  ## the test suite (no network, no downloaded data)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(TEST_JOBS) --dist worksteal $(ARGS)
 
 test-data: $(INSTALLED)  ## tests on the real data sets (fetches them)
 	$(BIN)/python -m pytest -m data $(ARGS)

@@ -78,8 +78,8 @@ class FactorSums:
         self._backpropagate(outputs, capture.uses, seen, signals)
 
     def reserve(self, inputs: Tensor) -> float:
-        """Room for every factor and nothing in it; returns the bytes that a pass takes for each such data point and finds out
-        whether any layer ``sees_maps``. With model and inputs on the meta device, sizes for free."""
+        """Room for every factor and nothing in it; returns the bytes that a pass takes for each such data point and finds
+        out whether any layer ``sees_maps``. With model and inputs on the meta device, sizes for free."""
         held = HeldBytes(self.weights.values())
         with Capture(self.layers) as capture, torch.enable_grad(), held:
             functional_call(self.model, self.weights, (self.arrange(inputs.detach()),))

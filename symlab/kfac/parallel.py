@@ -83,8 +83,8 @@ class KroneckerEstimator:
             self._work(everything=False)
 
     def _choose_chunk(self, inputs: Tensor) -> int:
-        """The first few data points tell what one costs, and who works. A batch that makes one or more chunks of good size is
-        cut evenly, so that nothing is left over and copied to the next."""
+        """The first few data points tell what one costs, and who works. A batch that makes one or more chunks of good size
+        is cut evenly, so that nothing is left over and copied to the next."""
         first = self.workers[0]
         cost = first.reserve(inputs[:2])
         if first.sees_maps and inputs.device.type == "cpu" and first.nbytes < self.memory_budget:
