@@ -2,8 +2,10 @@
 
     s(t) = sum_j u_j phi_j(t),      phi = (K_zz + 1e-4 I)^-1 K_zt,      K_ab = exp(-1/2 sum_i omega_i^2 (a_i - b_i)^2)
 
-t are the T points of a grid, in pixels, z the M = T / 2 anchors (rounded up, App. F.4), which lie anywhere in the grid's box
-and are shared by all channels. What the Gaussian prior of a sparsified layer is on (Section 3.2):
+t are the T points of a grid, in pixels, z the M = T / 2 anchors (rounded up, App. F.4), which may lie anywhere and are shared
+by all channels. They start on the pixels of one colour of a checkerboard: there s(z_j) = u_j, so that a value is a weight and a
+step of Adam changes a filter as it would change a free one. Of anchors drawn at random some lie side by side, K_zz is nearly
+singular, phi long and the values that belong to ordinary filters a tenth as large as these. What the Gaussian prior of a sparsified layer is on (Section 3.2):
 
     u        the anchors' values; omega is fixed to 1
     omega    the frequencies (inverse length scales, one per axis) as well: they become a parameter tensor with a prior and a
@@ -41,7 +43,7 @@ class SpatialBasis(nn.Module):
         super().__init__()
         self.prior, self.extent = prior, extent
         anchors = math.ceil(anchor_fraction * extent**2)
-        self.locations = nn.Parameter(torch.rand(anchors, 2) * (extent - 1))
+        self.locations = nn.Parameter(_checkerboard(extent, anchors))
         frequency = torch.ones(2)
         self.frequency: Tensor
         if prior == "omega":
@@ -79,6 +81,18 @@ class SpatialBasis(nn.Module):
         return torch.cartesian_prod(axis, axis)  # (T, 2)
 
 
+def _checkerboard(extent: int, count: int) -> Tensor:
+    """``count`` pixels (count, 2) of a grid, spread out: of one colour of a checkerboard, whose first colour is half of the
+    pixels, rounded up; what is more than that comes from the other colour."""
+    pixels = [(row, column) for row in range(extent) for column in range(extent)]
+    chosen: list[tuple[int, int]] = []
+    for colour in (0, 1):
+        candidates = [pixel for pixel in pixels if sum(pixel) % 2 == colour]
+        number = min(len(candidates), count - len(chosen))
+        chosen += [candidates[index * len(candidates) // number] for index in range(number)]
+    return torch.tensor(chosen, dtype=torch.get_default_dtype())
+
+
 def frequency_rules(basis: SpatialBasis, apply: Callable[[Tensor, Tensor], Tensor]) -> list[BlockRule]:
     """The block of omega, where it has a prior, in a layer that calls its basis ``basis``."""
     return [FrequencyBlock(basis.slopes(), apply)] if basis.prior == "omega" else []
@@ -113,6 +127,15 @@ def _root(matrix: Tensor, jitter: Tensor | float) -> Tensor:
 
 
 @torch.no_grad()
-def initialise(weight: Tensor, basis: SpatialBasis, variance: float) -> None:
-    """Draw anchor values so that the induced weights' variances have this sum over the grid."""
-    weight.normal_().mul_((variance**0.5 / basis().norm()).to(weight.dtype))
+def initialise_writing(weight: Tensor, basis: SpatialBasis, variance: float) -> None:
+    """Draw anchor values so that the induced weights s(t) have this variance in the mean over the grid."""
+    weight.normal_().mul_((variance**0.5 * basis.extent / basis().norm()).to(weight.dtype))
+
+
+@torch.no_grad()
+def initialise_reading(weight: Tensor, basis: SpatialBasis, variance: float) -> None:
+    """Draw anchor values so that sum_t s(t) has this variance: it is what a filter answers to a map that is 1 everywhere.
+
+    Neighbouring weights are alike, and so are neighbouring pixels of rectified, smooth maps: their products add up. Weights whose
+    variances have the right sum, which suffices where weights are independent, double the mean square in every layer."""
+    weight.normal_().mul_((variance**0.5 / basis().sum(1).norm()).to(weight.dtype))

@@ -63,6 +63,18 @@ def test_seven_anchors_of_nine_give_the_count_of_the_released_code():
     assert sum(tensor.numel() for name, tensor in network.named_parameters() if not name.endswith("locations")) == 287_910
 
 
+@pytest.mark.parametrize("layer", [FC_CONV, F_FC_CONV, SparseFullyConnected, SparseConvolution, S_FC_S_CONV])
+def test_the_signal_neither_grows_nor_fades_through_the_blocks(layer):
+    """The mean square after each block, of smooth inputs: sparsified filters are smooth too, so that their products add up."""
+    torch.manual_seed(0)
+    images = torch.nn.functional.interpolate(torch.randn(32, 3, 4, 4), scale_factor=4, mode="bilinear")
+    features, squares = images / images.std(), []
+    for block in Network((3, 16, 16), 10, layer, alpha=6).blocks:
+        features = block(features)
+        squares.append(features.square().mean().item())
+    assert max(squares) < 12 * min(squares)
+
+
 def test_frequencies_are_tensors_of_their_own():
     with torch.device("meta"):
         network = Network((3, 32, 32), 10, partial(SparseFullyConnected, prior="omega"))
