@@ -2,10 +2,11 @@
 
     s(t) = sum_j u_j phi_j(t),      phi = (K_zz + 1e-4 I)^-1 K_zt,      K_ab = exp(-1/2 sum_i omega_i^2 (a_i - b_i)^2)
 
-t are the T points of a grid, in pixels, z the M = T / 2 anchors (rounded up, App. F.4), which may lie anywhere and are shared
-by all channels. They start on the pixels of one colour of a checkerboard: there s(z_j) = u_j, so that a value is a weight and a
-step of Adam changes a filter as it would change a free one. Of anchors drawn at random some lie side by side, K_zz is nearly
-singular, phi long and the values that belong to ordinary filters a tenth as large as these. What the Gaussian prior of a sparsified layer is on (Section 3.2):
+t are the T points of a grid, in pixels, z the M = T / 2 anchors (rounded up, App. F.4), which may lie anywhere and are
+shared by all channels. They start on the pixels of one colour of a checkerboard: there s(z_j) = u_j, so that a value is a
+weight and a step of Adam changes a filter as it would change a free one. Of anchors drawn at random some lie side by side,
+K_zz is nearly singular, phi long, and the values of ordinary filters are a tenth as large. What the Gaussian prior of a
+sparsified layer is on (Section 3.2):
 
     u        the anchors' values; omega is fixed to 1
     omega    the frequencies (inverse length scales, one per axis) as well: they become a parameter tensor with a prior and a
@@ -136,6 +137,6 @@ def initialise_writing(weight: Tensor, basis: SpatialBasis, variance: float) -> 
 def initialise_reading(weight: Tensor, basis: SpatialBasis, variance: float) -> None:
     """Draw anchor values so that sum_t s(t) has this variance: it is what a filter answers to a map that is 1 everywhere.
 
-    Neighbouring weights are alike, and so are neighbouring pixels of rectified, smooth maps: their products add up. Weights whose
-    variances have the right sum, which suffices where weights are independent, double the mean square in every layer."""
+    Neighbouring weights are alike, and so are neighbouring pixels of rectified, smooth maps: their products add up. Weights
+    whose variances have the right sum, as independent weights need them, double the mean square in every layer."""
     weight.normal_().mul_((variance**0.5 / basis().sum(1).norm()).to(weight.dtype))

@@ -65,7 +65,7 @@ def test_seven_anchors_of_nine_give_the_count_of_the_released_code():
 
 @pytest.mark.parametrize("layer", [FC_CONV, F_FC_CONV, SparseFullyConnected, SparseConvolution, S_FC_S_CONV])
 def test_the_signal_neither_grows_nor_fades_through_the_blocks(layer):
-    """The mean square after each block, of smooth inputs: sparsified filters are smooth too, so that their products add up."""
+    """The mean square after each block, of smooth inputs: sparsified filters are smooth too, their products add up."""
     torch.manual_seed(0)
     images = torch.nn.functional.interpolate(torch.randn(32, 3, 4, 4), scale_factor=4, mode="bilinear")
     features, squares = images / images.std(), []
