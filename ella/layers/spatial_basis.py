@@ -146,8 +146,11 @@ def initialise_writing(weight: Tensor, basis: SpatialBasis, variance: float) -> 
 
 @torch.no_grad()
 def initialise_reading(weight: Tensor, basis: SpatialBasis, variance: float) -> None:
-    """Draw anchor values so that sum_t s(t) has this variance: it is what a filter answers to a map that is 1 everywhere.
+    """Draw anchor values so that sum_t s(t) x(t) has this variance for a map x with E[x(t)^2] = 1 and E[x(t) x(t')] = 1/2.
 
-    Neighbouring weights are alike, and so are neighbouring pixels of rectified, smooth maps: their products add up. Weights
-    whose variances have the right sum, as independent weights need them, double the mean square in every layer."""
-    weight.normal_().mul_((variance**0.5 / basis().sum(1).norm()).to(weight.dtype))
+    Neighbouring weights are alike, and so are pixels of rectified, smooth maps: their products add up. Weights whose
+    variances have the right sum, as independent pixels need them, would double the mean square in every layer, and those
+    made for constant maps, E[x(t) x(t')] = 1, would let gradients fade."""
+    phi = basis()
+    expected = (phi.square().sum() + phi.sum(1).square().sum()) / 2
+    weight.normal_().mul_((variance / expected).sqrt().to(weight.dtype))
