@@ -76,12 +76,18 @@ class ToSpace(nn.Module):
 
 def read_space(features: Tensor, weight: Tensor) -> Tensor:
     """(B, c, S), theta2 (c', c, S) -> (B, c', c): one product (B, S) x (S, c') for each c."""
-    return _StackedProduct.apply(features.transpose(0, 1), weight.permute(1, 2, 0)).permute(1, 2, 0)
+    return _stacked_product(features.transpose(0, 1), weight.permute(1, 2, 0)).permute(1, 2, 0)
 
 
 def write_space(features: Tensor, weight: Tensor) -> Tensor:
     """(B, c', c), theta1 (S', c', c) -> (B, c', S'): one product (B, c) x (c, S') for each c'."""
-    return _StackedProduct.apply(features.transpose(0, 1), weight.permute(1, 2, 0)).transpose(0, 1)
+    return _stacked_product(features.transpose(0, 1), weight.permute(1, 2, 0)).transpose(0, 1)
+
+
+def _stacked_product(left: Tensor, right: Tensor) -> Tensor:
+    """(p, B, k) @ (p, k, m). Maps whose channels lie side by side are laid out anew before, not within, so that the gradient
+    finds them that way too."""
+    return _StackedProduct.apply(left.contiguous() if 1 not in left.stride()[1:] else left, right)
 
 
 class _StackedProduct(torch.autograd.Function):
@@ -92,7 +98,7 @@ class _StackedProduct(torch.autograd.Function):
 
     @staticmethod
     def forward(left: Tensor, right: Tensor) -> Tensor:
-        return left.contiguous() @ right if 1 not in left.stride()[1:] else left @ right
+        return left @ right
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:

@@ -13,7 +13,7 @@ A_u = (I_c (x) phi) A_theta (I_c (x) phi)^T; the output factor is the convolutio
 import torch
 from torch import Tensor, nn
 
-from ella.layers.spatial_basis import ANCHOR_FRACTION, Prior, SpatialBasis, frequency_rules, initialise
+from ella.layers.spatial_basis import ANCHOR_FRACTION, Prior, SpatialBasis, frequency_rules, initialise_reading
 from ella.layers.subsampled import Subsampled
 from symlab.circular_convolution import circular_convolution
 from symlab.kfac.grams import accumulate_gram
@@ -63,7 +63,7 @@ class AnchoredConvolution(CircularConvolution):
         assert self.bias is not None
         self.basis = SpatialBasis(kernel_size, prior, anchor_fraction)
         self.weight = nn.Parameter(self.bias.new_empty(channels_out, channels_in, self.basis.n_anchors))
-        initialise(self.weight, self.basis, variance=2 / channels_in)
+        initialise_reading(self.weight, self.basis, variance=2 / channels_in)
         nn.init.zeros_(self.bias)
 
     def forward(self, features: Tensor) -> Tensor:

@@ -20,7 +20,14 @@ from ella.layers.factored_fully_connected import (
     read_space,
     write_space,
 )
-from ella.layers.spatial_basis import ANCHOR_FRACTION, Prior, SpatialBasis, frequency_rules, initialise
+from ella.layers.spatial_basis import (
+    ANCHOR_FRACTION,
+    Prior,
+    SpatialBasis,
+    frequency_rules,
+    initialise_reading,
+    initialise_writing,
+)
 from symlab.kfac.rules import BlockRule, RuleOptions
 
 
@@ -58,7 +65,7 @@ class SparseFromSpace(nn.Module):
         self.basis = basis
         self.weight = nn.Parameter(torch.empty(channels_out, channels_in, basis.n_anchors))
         self.bias = nn.Parameter(torch.zeros(channels_out))
-        initialise(self.weight, basis, variance=1.0)
+        initialise_reading(self.weight, basis, variance=1.0)
 
     def forward(self, features: Tensor) -> Tensor:
         return self._read(features, self.basis().to(self.weight.dtype)) + self.bias[:, None]
@@ -78,7 +85,7 @@ class SparseToSpace(nn.Module):
         self.basis = basis
         self.weight = nn.Parameter(torch.empty(basis.n_anchors, channels_out, channels_in))
         self.bias = nn.Parameter(torch.zeros(basis.extent**2))
-        initialise(self.weight, basis, variance=basis.extent**2 * 2 / channels_in)
+        initialise_writing(self.weight, basis, variance=2 / channels_in)
 
     def forward(self, features: Tensor) -> Tensor:
         return self._write(features, self.basis().to(self.weight.dtype)) + self.bias

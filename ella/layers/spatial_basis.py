@@ -2,8 +2,11 @@
 
     s(t) = sum_j u_j phi_j(t),      phi = (K_zz + 1e-4 I)^-1 K_zt,      K_ab = exp(-1/2 sum_i omega_i^2 (a_i - b_i)^2)
 
-t are the T points of a grid, in pixels, z the M = T / 2 anchors (rounded up, App. F.4), which lie anywhere in the grid's box
-and are shared by all channels. What the Gaussian prior of a sparsified layer is on (Section 3.2):
+t are the T points of a grid, in pixels, z the M = T / 2 anchors (rounded up, App. F.4), which may lie anywhere and are
+shared by all channels. They start on the pixels of one colour of a checkerboard: there s(z_j) = u_j, so that a value is a
+weight and a step of Adam changes a filter as it would change a free one. Of anchors drawn at random some lie side by side,
+K_zz is nearly singular, phi long, and the values of ordinary filters are a tenth as large. What the Gaussian prior of a
+sparsified layer is on (Section 3.2):
 
     u        the anchors' values; omega is fixed to 1
     omega    the frequencies (inverse length scales, one per axis) as well: they become a parameter tensor with a prior and a
@@ -41,7 +44,7 @@ class SpatialBasis(nn.Module):
         super().__init__()
         self.prior, self.extent = prior, extent
         anchors = math.ceil(anchor_fraction * extent**2)
-        self.locations = nn.Parameter(torch.rand(anchors, 2) * (extent - 1))
+        self.locations = nn.Parameter(_checkerboard(extent, anchors))
         frequency = torch.ones(2)
         self.frequency: Tensor
         if prior == "omega":
@@ -58,9 +61,9 @@ class SpatialBasis(nn.Module):
         return ["locations"]
 
     def forward(self) -> Tensor:
-        anchors, grid, frequency = self.locations.double(), self._grid(), self.frequency.double()
-        root = _root(_kernel(anchors, anchors, frequency), JITTER)
-        basis = torch.cholesky_solve(_kernel(anchors, grid, frequency), root)
+        anchors, frequency = self.locations.double(), self.frequency.double()
+        among = _kernel(anchors, anchors, frequency) + JITTER * _identity_like(anchors)
+        basis = torch.linalg.solve(among, self._across(anchors, frequency))  # its gradient costs less than a Cholesky root's
         if self.prior != "theta":
             return basis
         gram = basis @ basis.mT
@@ -74,9 +77,27 @@ class SpatialBasis(nn.Module):
         across, among = _kernel_slopes(anchors, grid, frequency), _kernel_slopes(anchors, anchors, frequency)
         return torch.cholesky_solve(across - among @ basis, root)
 
+    def _across(self, anchors: Tensor, frequency: Tensor) -> Tensor:
+        """K_zt (M, T): on a grid a product of one factor for each row and one for each column of pixels."""
+        axis = torch.arange(self.extent, dtype=anchors.dtype, device=anchors.device)
+        rows, columns = (-0.5 * ((anchors.mT[..., None] - axis) * frequency[:, None, None]).square()).exp()
+        return (rows[:, :, None] * columns[:, None, :]).flatten(1)
+
     def _grid(self) -> Tensor:
         axis = torch.arange(self.extent, dtype=torch.float64, device=self.locations.device)
         return torch.cartesian_prod(axis, axis)  # (T, 2)
+
+
+def _checkerboard(extent: int, count: int) -> Tensor:
+    """``count`` pixels (count, 2) of a grid, spread out: of one colour of a checkerboard, whose first colour is half of the
+    pixels, rounded up; what is more than that comes from the other colour."""
+    pixels = [(row, column) for row in range(extent) for column in range(extent)]
+    chosen: list[tuple[int, int]] = []
+    for colour in (0, 1):
+        candidates = [pixel for pixel in pixels if sum(pixel) % 2 == colour]
+        number = min(len(candidates), count - len(chosen))
+        chosen += [candidates[index * len(candidates) // number] for index in range(number)]
+    return torch.tensor(chosen, dtype=torch.get_default_dtype())
 
 
 def frequency_rules(basis: SpatialBasis, apply: Callable[[Tensor, Tensor], Tensor]) -> list[BlockRule]:
@@ -109,10 +130,27 @@ def _kernel_slopes(left: Tensor, right: Tensor, frequency: Tensor) -> Tensor:
 
 def _root(matrix: Tensor, jitter: Tensor | float) -> Tensor:
     """The Cholesky factor of matrix + jitter I."""
-    return torch.linalg.cholesky(matrix + jitter * torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device))
+    return torch.linalg.cholesky(matrix + jitter * _identity_like(matrix))
+
+
+def _identity_like(matrix: Tensor) -> Tensor:
+    """As many rows, and as many columns, as the matrix has rows."""
+    return torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
 
 
 @torch.no_grad()
-def initialise(weight: Tensor, basis: SpatialBasis, variance: float) -> None:
-    """Draw anchor values so that the induced weights' variances have this sum over the grid."""
-    weight.normal_().mul_((variance**0.5 / basis().norm()).to(weight.dtype))
+def initialise_writing(weight: Tensor, basis: SpatialBasis, variance: float) -> None:
+    """Draw anchor values so that the induced weights s(t) have this variance in the mean over the grid."""
+    weight.normal_().mul_((variance**0.5 * basis.extent / basis().norm()).to(weight.dtype))
+
+
+@torch.no_grad()
+def initialise_reading(weight: Tensor, basis: SpatialBasis, variance: float) -> None:
+    """Draw anchor values so that sum_t s(t) x(t) has this variance for a map x with E[x(t)^2] = 1 and E[x(t) x(t')] = 1/2.
+
+    Neighbouring weights are alike, and so are pixels of rectified, smooth maps: their products add up. Weights whose
+    variances have the right sum, as independent pixels need them, would double the mean square in every layer, and those
+    made for constant maps, E[x(t) x(t')] = 1, would let gradients fade."""
+    phi = basis()
+    expected = (phi.square().sum() + phi.sum(1).square().sum()) / 2
+    weight.normal_().mul_((variance / expected).sqrt().to(weight.dtype))

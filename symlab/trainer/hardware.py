@@ -37,6 +37,8 @@ class Hardware:
         if self.threads is not None:
             torch.set_num_threads(self.threads)
         torch.use_deterministic_algorithms(self.deterministic, warn_only=True)
+        # Otherwise every new tensor is first filled with NaN, which only helps to find reads of what was never written.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # a property of the module
         return device
 
     def prepare_model(self, model: nn.Module) -> nn.Module:

@@ -63,6 +63,19 @@ def test_seven_anchors_of_nine_give_the_count_of_the_released_code():
     assert sum(tensor.numel() for name, tensor in network.named_parameters() if not name.endswith("locations")) == 287_910
 
 
+@pytest.mark.parametrize("layer", [FC_CONV, F_FC_CONV, SparseFullyConnected, SparseConvolution, S_FC_S_CONV])
+def test_the_signal_neither_grows_nor_fades_through_the_blocks(layer):
+    """The variance over images after each linear map, of smooth images: sparsified filters are smooth too."""
+    torch.manual_seed(0)
+    images = torch.nn.functional.interpolate(torch.randn(32, 3, 4, 4), scale_factor=4, mode="bilinear")
+    features, variances = images / images.std(), []
+    for block in Network((3, 16, 16), 10, layer, alpha=6).blocks:
+        features = block(features)
+        if not isinstance(block, torch.nn.ReLU):
+            variances.append(features.var(0).mean().item())
+    assert max(variances) < 6 * min(variances)
+
+
 def test_frequencies_are_tensors_of_their_own():
     with torch.device("meta"):
         network = Network((3, 32, 32), 10, partial(SparseFullyConnected, prior="omega"))

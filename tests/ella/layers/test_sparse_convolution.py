@@ -79,6 +79,7 @@ def test_locations_have_a_gradient_of_the_loss():
 
 
 def test_keeps_the_variance_of_a_layer_before_a_relu():
+    """Of maps that are constant: neighbouring weights of a smooth filter are alike, and so are neighbouring pixels."""
     torch.manual_seed(0)
-    outputs = SparseConvolution(16, 64, 8, 8)(torch.randn(64, 16, 8, 8))
+    outputs = SparseConvolution(16, 64, 8, 8)(torch.randn(64, 16, 1, 1).expand(-1, -1, 8, 8))
     assert 1.0 < outputs.square().mean().item() < 4.0

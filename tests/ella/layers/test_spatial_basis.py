@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from ella.layers.spatial_basis import SpatialBasis, initialise
+from ella.layers.spatial_basis import SpatialBasis, initialise_reading, initialise_writing
 
 
 def test_is_the_interpolation_of_its_anchors_written_out():
@@ -80,9 +80,28 @@ def test_slopes_are_derivatives_in_the_frequencies():
             torch.testing.assert_close(slopes[axis], (above - below) / (2 * step), rtol=1e-6, atol=1e-6)
 
 
-def test_initialisation_sets_the_variance_of_the_induced_weights():
+def test_anchors_start_on_a_checkerboard_where_values_are_weights():
+    basis = SpatialBasis(3)
+    assert basis.locations.tolist() == [[0, 0], [0, 2], [1, 1], [2, 0], [2, 2]]
+    for extent in (3, 8, 16):
+        basis = SpatialBasis(extent)
+        rows, columns = basis.locations.long().unbind(1)
+        at_anchors = basis()[:, rows * extent + columns]
+        torch.testing.assert_close(at_anchors, torch.eye(len(rows), dtype=torch.float64), rtol=0, atol=2e-3)  # the jitter's
+
+
+@pytest.mark.parametrize("fraction", [0.2, 0.5, 0.75, 1.0])
+def test_anchors_are_different_pixels_whatever_their_number(fraction):
+    locations = SpatialBasis(4, anchor_fraction=fraction).locations
+    assert len(locations) == len(locations.unique(dim=0))
+
+
+def test_initialisation_sets_the_variance_of_what_is_written_and_of_what_is_read():
     torch.manual_seed(0)
     basis = SpatialBasis(4)
     weight = torch.empty(20_000, 8)
-    initialise(weight, basis, variance=3.0)
-    assert abs((weight @ basis().float()).square().sum(1).mean().item() - 3.0) < 0.2
+    initialise_writing(weight, basis, variance=3.0)
+    assert abs((weight @ basis().float()).square().mean().item() - 3.0) < 0.2
+    initialise_reading(weight, basis, variance=3.0)
+    maps = 0.5**0.5 * (torch.randn(20_000, 16) + torch.randn(20_000, 1))  # a half of the variance is common to all pixels
+    assert abs((weight @ basis().float() * maps).sum(1).square().mean().item() - 3.0) < 0.2
