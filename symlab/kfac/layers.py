@@ -226,7 +226,7 @@ class Capture:
                 layer.module.forward = faster
                 self.replaced.append(layer.module)
         for pool in self.pools:
-            pool.forward = partial(self._pool, pool)
+            pool.forward = partial(self._pool, pool)  # type: ignore[method-assign]
             self.replaced.append(pool)
         return self
 
