@@ -13,6 +13,7 @@ of its own, so that the graph behind the inputs is gone through once a batch and
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -86,7 +87,7 @@ class GraphPass:
         everything = dict(self.model.named_parameters())
         arrange = layout_for(layers)
         weights = {name: arrange(everything[name].detach()) for name in self.names}
-        with Capture(layers) as capture:
+        with Capture(layers, self.model, len(inputs)) as capture:
             outputs = functional_call(self.model, weights, (arrange(inputs),))
         capture.check_complete()
         n_data = len(inputs)
@@ -100,7 +101,7 @@ class GraphPass:
         found = [torch.autograd.grad(outputs, edges, signal, create_graph=True, allow_unused=True) for signal in signals]
         for use, layer_inputs, of_signals in zip(capture.uses, seen, zip(*found, strict=True), strict=True):
             arrived = [
-                per_data_point(gradient, n_data, use.layer.name, average=False)
+                _LaidOutAlike.apply(per_data_point(gradient, n_data, use.layer.name, average=False))
                 for gradient in of_signals
                 if gradient is not None  # None: the outputs do not depend on this use
             ]
@@ -143,6 +144,23 @@ class GraphPass:
             product = (rows.square() * weights).sum()
         cost = 4 * rows.nbytes / len(inputs)
         return Chunk(self.likelihood.log_likelihood(outputs, targets), product, inputs), cost
+
+
+class _LaidOutAlike(torch.autograd.Function):
+    """Nothing is changed; the gradient is brought into the layout of what it is the gradient of.
+
+    Rules show a feature map pixel by pixel, and so would its gradient come back: copied from there to every one of S copies
+    in one strided pass, where a transposed copy of one S-th of the size is all that is needed."""
+
+    @staticmethod
+    def forward(ctx: Any, features: Tensor) -> Tensor:
+        ctx.layout = (features.size(), features.stride())
+        return features.view_as(features)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        size, stride = ctx.layout
+        return gradient if gradient.stride() == stride else gradient.new_empty_strided(size, stride).copy_(gradient)
 
 
 def _inner(gradient: Tensor, stacks: Sequence[Tensor]) -> Tensor:

@@ -64,7 +64,7 @@ class FactorSums:
 
     def add(self, inputs: Tensor, targets: Tensor) -> None:
         """One chunk."""
-        with Capture(self.layers) as capture, torch.enable_grad():
+        with Capture(self.layers, self.model, len(inputs)) as capture, torch.enable_grad():
             outputs = functional_call(self.model, self.weights, (self.arrange(inputs.detach()),))
         capture.check_complete()
         n_data = len(inputs)

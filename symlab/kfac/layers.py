@@ -21,6 +21,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from symlab.circular_convolution import circular_convolution
 from symlab.errors import ConfigError
 from symlab.kfac.rules import STANDARD_RULES, BlockRule, RuleOptions, Rules
+from symlab.kfac.shared_shift import SharedShift, is_plain_max_pooling
 from symlab.plain_convolution import plain_convolution
 
 
@@ -205,11 +206,16 @@ def _faster_forward(module: nn.Module) -> Callable[[Tensor], Tensor] | None:
 
 
 class Capture:
-    """``with Capture(layers) as capture: model(x)`` leaves the uses of all layers in ``capture.uses``, in order."""
+    """``with Capture(layers) as capture: model(x)`` leaves the uses of all layers in ``capture.uses``, in order.
 
-    def __init__(self, layers: list[Layer]):
-        self.layers = layers
+    With ``model`` and ``n_data`` a first layer that sees feature maps of several copies of each data point gives its output
+    gradients summed over them: see ``symlab.kfac.shared_shift``."""
+
+    def __init__(self, layers: list[Layer], model: nn.Module | None = None, n_data: int = 0):
+        self.layers, self.n_data = layers, n_data
+        self.pools = [] if model is None else [module for module in model.modules() if is_plain_max_pooling(module)]
         self.uses: list[LayerUse] = []
+        self.shared: SharedShift | None = None
 
     def __enter__(self) -> "Capture":
         self.handles = [layer.module.register_forward_hook(self._hook(layer)) for layer in self.layers]
@@ -219,6 +225,9 @@ class Capture:
             if faster is not None:
                 layer.module.forward = faster
                 self.replaced.append(layer.module)
+        for pool in self.pools:
+            pool.forward = partial(self._pool, pool)  # type: ignore[method-assign]
+            self.replaced.append(pool)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -233,16 +242,23 @@ class Capture:
                 raise ConfigError(
                     f"layer '{layer.name}' must take one tensor and return one tensor to have a curvature rule"
                 )
-            is_start = not output.requires_grad
-            if is_start:
-                output = output + output.new_zeros((), requires_grad=True)
-            inputs, edge, receiver = arguments[0], get_gradient_edge(output), GradientReceiver()
-            output.register_hook(receiver)
-            version, is_map = inputs._version, output.dim() > 3
-            self.uses.append(LayerUse(layer, inputs, edge, receiver, is_start, version, output.nbytes, is_map))
+            is_start, is_map = not output.requires_grad, output.dim() > 3
+            if not self.uses and is_map and 0 < self.n_data < len(output):
+                self.shared = SharedShift(output, self.n_data)
+                is_start, observed, output = True, self.shared.shift, self.shared.shifted
+            else:
+                observed = output = output + output.new_zeros((), requires_grad=True) if is_start else output
+            inputs, edge, receiver = arguments[0], get_gradient_edge(observed), GradientReceiver()
+            observed.register_hook(receiver)
+            self.uses.append(LayerUse(layer, inputs, edge, receiver, is_start, inputs._version, output.nbytes, is_map))
             return output
 
         return record
+
+    def _pool(self, module: nn.MaxPool2d, features: Tensor) -> Tensor:
+        if self.shared is not None and features is self.shared.shifted:
+            return self.shared.pool(module)
+        return nn.MaxPool2d.forward(module, features)
 
     def check_complete(self) -> None:
         used = {id(use.layer) for use in self.uses}

@@ -24,11 +24,11 @@ class LeNet(nn.Module):
         left = ((height - 4) // 2 - middle + 1) // 2 - 4  # pixels after the third convolution
         layers: list[nn.Module] = [
             nn.Conv2d(channels, 6, 5),
-            nn.Tanh(),
             nn.MaxPool2d(2),
+            nn.Tanh(),  # rises everywhere: after pooling it gives the same, on a quarter of the values
             nn.Conv2d(6, 16, middle),
-            nn.Tanh(),
             nn.MaxPool2d(2),
+            nn.Tanh(),
             nn.Conv2d(16, 120, 5),
             nn.Tanh(),
             nn.Flatten(),

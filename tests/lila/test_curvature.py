@@ -25,6 +25,12 @@ def convolutional() -> nn.Module:
     return nn.Sequential(*layers)
 
 
+def pooling_first() -> nn.Module:
+    """What the first layer gives is pooled right away, in windows that overlap: ``symlab.kfac.shared_shift``."""
+    layers = [nn.Conv2d(1, 2, 2), nn.MaxPool2d(2, 1), nn.Tanh(), nn.Conv2d(2, 3, 2), nn.MaxPool2d(2), nn.Flatten()]
+    return nn.Sequential(*layers, nn.Linear(3, 3))
+
+
 def linear() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(25, 3))
 
@@ -102,7 +108,14 @@ def layer_sums(averaged: AveragedNetwork, layer: nn.Module, point: Tensor) -> tu
 
 @pytest.mark.parametrize(
     ("build", "index", "kernel"),
-    [(perceptron, 1, None), (perceptron, 3, None), (convolutional, 0, 3), (convolutional, 5, None)],
+    [
+        (perceptron, 1, None),
+        (perceptron, 3, None),
+        (convolutional, 0, 3),
+        (convolutional, 5, None),
+        (pooling_first, 0, 2),
+        (pooling_first, 3, 2),
+    ],
 )
 def test_equation_15(build, index, kernel):
     """A^ = sum_n (sum_s a / S) (sum_s a / S)^T and G^ = sum_n (sum_s g / S) Lambda^ (sum_s g / S)^T; in a convolution summed
@@ -162,7 +175,7 @@ def fit(averaged: AveragedNetwork, structure: str, kind: str, prior: str = "scal
     return Laplace.fit(averaged, Classification(), shown, structure, kind, precisions, exclude=["distribution"])
 
 
-@pytest.mark.parametrize("build", [perceptron, convolutional])
+@pytest.mark.parametrize("build", [perceptron, convolutional, pooling_first])
 @pytest.mark.parametrize("structure", ["kfac", "diagonal", "full"])
 @pytest.mark.parametrize("kind", ["ggn", "empirical"])
 def test_the_gradient_of_the_whole_objective_in_eta(build, structure, kind):

@@ -24,6 +24,21 @@ def test_equals_torch_with_first_and_second_gradients(padding, layout):
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("padding", [(0, 0), (2, 1), (2, 4)])
+@pytest.mark.parametrize("channels", [(1, 3), (3, 1)])
+def test_one_channel(channels, padding):
+    """Gradients in grey images, and convolutions to one channel."""
+    features = torch.randn(2, channels[0], 4, 6, dtype=torch.float64, requires_grad=True)
+    kernel = torch.randn(channels[1], channels[0], 3, 5, dtype=torch.float64)
+    results = []
+    for outputs in (
+        plain_convolution(features, kernel, None, padding),
+        nn.functional.conv2d(features, kernel, padding=padding),
+    ):
+        results.append((outputs, *torch.autograd.grad(outputs.tanh().square().sum(), features)))
+    torch.testing.assert_close(results[0], results[1], rtol=1e-12, atol=1e-12)
+
+
 def test_a_kernel_as_large_as_the_map():
     features = torch.randn(2, 3, 4, 5, dtype=torch.float64, requires_grad=True)
     kernel, bias = torch.randn(6, 3, 4, 5, dtype=torch.float64), torch.randn(6, dtype=torch.float64)

@@ -13,6 +13,9 @@ from symlab.kfac.grams import accumulate_gram
 from symlab.kfac.patches import has_patch_gram, pad_like, patch_gram
 from symlab.kfac.rules.base import BlockRule, ExactBlock, RuleOptions
 
+# Of single numbers. The many small operations of ``patch_gram`` take as long as this many in one matrix product.
+FEW_PRODUCTS = 10**8
+
 
 class ConvolutionWeight(BlockRule):
     outputs_see_inputs = False
@@ -36,7 +39,9 @@ class ConvolutionWeight(BlockRule):
         return rows if patches.shape[-1] > patches.shape[2] else rows.flatten(2, 3)[:, :, None]
 
     def accumulate_inputs(self, total: Tensor, inputs: Tensor) -> None:
-        if self.options.sharing == "expand" and not self.with_bias and has_patch_gram(self.module, inputs):
+        products = self.count(inputs) * total.shape[-1] ** 2
+        expanded = self.options.sharing == "expand" and not self.with_bias
+        if expanded and products > FEW_PRODUCTS and has_patch_gram(self.module, inputs):
             total += patch_gram(self.module, inputs)
         else:
             accumulate_gram(total, self.input_rows(inputs))

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from symlab.kfac import Classification, estimate
+from symlab.kfac.rules import convolution
 from tests.kfac_contract import Chain, RuleContract
 from tests.oracles import dense_ggn, layer_rows, output_gradients
 
@@ -18,6 +19,21 @@ class ConvolutionContract(RuleContract):
 
     def positions(self, output: Tensor) -> Tensor:
         return output.flatten(2).mT
+
+    @pytest.fixture(autouse=True)
+    def few_data_are_many(self, monkeypatch):
+        """So that the way taken with many data is tested too; the next test compares it with the one taken with few."""
+        monkeypatch.setattr(convolution, "FEW_PRODUCTS", 0)
+
+    def test_few_data_give_the_same_input_factor(self, monkeypatch):
+        torch.manual_seed(0)
+        model = Chain(self.layer(), self.shape).double()
+        data = [(torch.randn(3, *self.shape, dtype=torch.float64), torch.arange(3))]
+        factors = []
+        for few in (0, 10**12):
+            monkeypatch.setattr(convolution, "FEW_PRODUCTS", few)
+            factors.append(estimate(model, Classification(), data).blocks["layer.weight"].inputs)
+        torch.testing.assert_close(factors[0], factors[1], rtol=1e-12, atol=1e-12)
 
 
 class TestZeroPadding(ConvolutionContract):
