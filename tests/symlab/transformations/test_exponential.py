@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lila.exponential import affine_exponential
+from symlab.transformations.exponential import affine_exponential
 
 # (A, t): nothing, pure generators, equal eigenvalues, a nilpotent matrix, half a turn, large entries
 CASES = {
