@@ -10,9 +10,11 @@
 
 import math
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from symlab.errors import ConfigError
 
@@ -29,8 +31,44 @@ class Basis(nn.Module, ABC):
         self.units = units
 
     @abstractmethod
-    def activate(self, products: Tensor) -> Tensor:
-        """The nonlinearity, entry by entry; may overwrite what it is given."""
+    def average(self, products: Tensor) -> Tensor:
+        """Products (H, S, B) -> the mean over S of the nonlinearity of products and biases, (H, B).
+
+        Overwrites the products: these are the largest tensors of a step, and every pass over them that is saved counts.
+        """
+
+
+class _MeanCosine(torch.autograd.Function):
+    """Products (H, S, B), which are overwritten, and biases (H,) -> (H, B); biases have no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, products: Tensor, bias: Tensor) -> Tensor:
+        angles = products.add_(bias[:, None, None])
+        ctx.save_for_backward(angles)
+        return angles.cos().mean(1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, arrived: Tensor) -> tuple[Tensor, None]:
+        (angles,) = ctx.saved_tensors
+        return angles.sin().mul_((arrived / -angles.shape[1])[:, None]), None
+
+
+class _MeanReLU(torch.autograd.Function):
+    """Products (H, S, B), which are overwritten, and biases (H,) -> (H, B)."""
+
+    @staticmethod
+    def forward(ctx: Any, products: Tensor, bias: Tensor) -> Tensor:
+        active = products.add_(bias[:, None, None]).relu_()
+        ctx.save_for_backward(active)
+        return active.mean(1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, arrived: Tensor) -> tuple[Tensor, Tensor]:
+        (active,) = ctx.saved_tensors
+        gradient = active.sign().mul_((arrived / active.shape[1])[:, None])
+        return gradient, gradient.sum((1, 2))
 
 
 class FourierBasis(Basis):
@@ -42,8 +80,8 @@ class FourierBasis(Basis):
         self.register_buffer("bias", 2 * math.pi * torch.rand(units))
         self.amplitude = amplitude * math.sqrt(2 / units)
 
-    def activate(self, products: Tensor) -> Tensor:
-        return products.cos()
+    def average(self, products: Tensor) -> Tensor:
+        return _MeanCosine.apply(products, self.bias)
 
 
 class ReLUBasis(Basis):
@@ -56,5 +94,5 @@ class ReLUBasis(Basis):
         self.filters = nn.Parameter(filters.view(units, *input_shape))
         self.bias = nn.Parameter(torch.zeros(units))
 
-    def activate(self, products: Tensor) -> Tensor:
-        return products.relu()
+    def average(self, products: Tensor) -> Tensor:
+        return _MeanReLU.apply(products, self.bias)

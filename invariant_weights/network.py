@@ -69,8 +69,7 @@ class InvariantNetwork(nn.Module):
         filters = self.filters()
         maps = self.transformations.maps(noise.to(filters))
         products = self.products(inputs, filters, maps)
-        averaged = self.basis.activate(products + self.basis.bias[:, None, None]).mean(1)
-        return (self.basis.amplitude * averaged).T
+        return (self.basis.amplitude * self.basis.average(products)).T
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits (B, C) with the mean of W_2 and the same transformations at every call."""

@@ -1,6 +1,7 @@
 """Every table at smoke scale, to the end, as a user would start it."""
 
 import csv
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,17 +10,22 @@ import pytest
 from experiments.drawing import picture_name
 from experiments.reproduce import TABLES, parse, reproduce
 from experiments.tabulation.specification import load_tables
-from experiments.tabulation.table import Cell
+from experiments.tabulation.table import Cell, Table
 from experiments.workers import Job, Result, run_job
+
+
+@cache
+def all_tables() -> dict[str, Table]:
+    return load_tables(TABLES)
 
 
 def computed(table: str) -> bool:
     """Whether its cells are computed without data."""
-    return any(override.startswith("computation=") for override in load_tables(TABLES)[table].overrides)
+    return any(override.startswith("computation=") for override in all_tables()[table].overrides)
 
 
 def has_stand_in(table: str) -> bool:
-    cells = load_tables(TABLES)[table].cells("smoke")
+    cells = all_tables()[table].cells("smoke")
     return any("stand_in_for=" in override for cell in cells for override in cell.overrides or ())
 
 
@@ -32,7 +38,7 @@ def can_run(cell: Cell) -> bool:
 
 def choices() -> list:
     """Tables of many computed runs take longer than their computation: each is a configuration to compose."""
-    tables = load_tables(TABLES)
+    tables = all_tables()
     runs = {name: {cell.overrides for cell in table.cells("smoke")} for name, table in tables.items()}
     slow = {name for name in tables if computed(name) and len(runs[name]) > 10}
     return [pytest.param(name, marks=pytest.mark.slow) if name in slow else name for name in sorted(tables)]
@@ -66,10 +72,10 @@ def test_the_smoke_scale_of_every_table_fills_every_cell_that_has_a_run(table: s
     results = tmp_path / "results" / table / "smoke"
     with open(results / "measured.csv", newline="") as file:
         measured = {(line["row"], line["column"]): line["value"] for line in csv.DictReader(file)}
-    for cell in load_tables(TABLES)[table].cells("smoke"):
+    for cell in all_tables()[table].cells("smoke"):
         assert bool(measured[cell.place]) == can_run(cell), cell.place
     with open(results / "claims.csv", newline="") as file:
         assert {line["holds"] for line in csv.DictReader(file)} <= {"true", "false", "missing"}
     assert ("in the place of" in (results / "TABLE.md").read_text()) == has_stand_in(table)
-    for name in load_tables(TABLES)[table].drawings:
+    for name in all_tables()[table].drawings:
         assert (results / picture_name(name)).read_bytes().startswith(b"\x89PNG")
