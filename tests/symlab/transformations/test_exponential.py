@@ -54,5 +54,9 @@ def test_single_precision():
     torch.testing.assert_close(found.double(), by_torch(linear, shift), rtol=2e-5, atol=2e-5)
 
 
+def test_shapes_without_values():
+    assert affine_exponential(torch.zeros(4, 2, 2, device="meta"), torch.zeros(4, 2, device="meta")).shape == (4, 2, 3)
+
+
 def test_no_matrices():
     assert affine_exponential(torch.zeros(0, 2, 2), torch.zeros(0, 2)).shape == (0, 2, 3)
