@@ -25,6 +25,7 @@ class Filling:
         self.runs, self.output = runs, output
         self.records = runs.records()
         self.failures: dict[str, Measurement] = {}
+        self.not_installed: set[str] = set()  # of the failures, those that an extra would mend
         self.started: dict[str, float] = {}
         self.tracking: Tracking | None = None  # set when runs are started
         self.render()
@@ -121,9 +122,12 @@ class Filling:
             self.records[key] = record
             progress.say(f"[{len(self.records)}/{len(self.runs.runs)}] {run.label}: {record['seconds']:.1f} s")
         else:
-            state = Measurement.missing if result.outcome == "no data" else Measurement.failed
+            state = Measurement.missing if result.outcome in ("no data", "not installed") else Measurement.failed
+            if result.outcome == "not installed":
+                self.not_installed.add(key)
             self.failures[key] = state(f"{result.message} (log: {directory.log_path})")
-            progress.say(f"FAILED {run.label}: {self.failures[key].reason}")
+            word = "MISSING" if result.outcome == "not installed" else "FAILED"
+            progress.say(f"{word} {run.label}: {self.failures[key].reason}")
         self.render()
 
     def _progress(self) -> TableProgress:

@@ -20,10 +20,10 @@ from typing import Literal
 from experiments.composition import RunConfig, compose_run
 from experiments.errors import one_line
 from experiments.run import execute
-from symlab.errors import DataError, RunError
+from symlab.errors import DataError, DependencyError, RunError
 from symlab.records import RunDirectory, RunLockedError
 
-Outcome = Literal["finished", "locked", "no data", "failed"]
+Outcome = Literal["finished", "locked", "no data", "not installed", "failed"]
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,14 @@ def run_job(job: Job, config: RunConfig | None = None) -> Result:
             message = f"{type(error).__name__}: {error}"
         else:
             print(f"error: {message}", file=sys.stderr)
-        return Result(job, "no data" if isinstance(error, DataError) else "failed", " ".join(message.split()))
+        return Result(job, _outcome(error), " ".join(message.split()))
     return Result(job, "finished")
+
+
+def _outcome(error: Exception) -> Outcome:
+    if isinstance(error, DependencyError):
+        return "not installed"
+    return "no data" if isinstance(error, DataError) else "failed"
 
 
 def _serve(connection: Connection, runs: str) -> None:

@@ -2,15 +2,9 @@
 
     x'(p) = x(M p),   M = exp( sum_i epsilon_i eta_i G_i ),   epsilon_i ~ U[-1, 1],   i = 1..6
 
-with p the homogeneous position of a pixel; coordinates run from -1 to 1 between the centres of the outermost pixels (x to
-the right, y down), values between pixels are bilinear and zero outside. The generators act on p:
-
-    translation_x   translation_y   rotation     scale_x     scale_y     shear
-       [0 0 1]         [0 0 0]      [0 -1 0]     [1 0 0]     [0 0 0]     [0 1 0]
-       [0 0 0]         [0 0 1]      [1  0 0]     [0 0 0]     [0 1 0]     [1 0 0]
-       [0 0 0]         [0 0 0]      [0  0 0]     [0 0 0]     [0 0 0]     [0 0 0]
-
-The sign of eta does not matter, since epsilon is symmetric. Each image of each copy has a draw of its own.
+with p the homogeneous position of a pixel; generators and coordinates are those of ``symlab.transformations.affine``, values
+between pixels are bilinear and zero outside. The sign of eta does not matter, since epsilon is symmetric. Each image of each
+copy has a draw of its own.
 """
 
 import math
@@ -20,11 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lila.distribution import Distribution
-from lila.exponential import affine_exponential
-from symlab.errors import ConfigError
-
-GENERATORS = ("translation_x", "translation_y", "rotation", "scale_x", "scale_y", "shear")
-ROTATION = GENERATORS.index("rotation")
+from symlab.transformations.affine import GENERATORS, ROTATION, affine_maps, affine_reach, check_entries, sampling_grid
 
 
 class AffineDistribution(Distribution):
@@ -34,11 +24,8 @@ class AffineDistribution(Distribution):
 
     def __init__(self, initial: tuple[float, ...] = (0.0,) * 6, learnable: tuple[bool, ...] = (True,) * 6):
         super().__init__()
-        for key, given in (("initial", initial), ("learnable", learnable)):
-            if len(given) != len(GENERATORS):
-                raise ConfigError(
-                    f"{key}={tuple(given)} does not fit: one entry for each of {', '.join(GENERATORS)} is needed"
-                )
+        check_entries("initial", initial)
+        check_entries("learnable", learnable)
         self.eta = nn.Parameter(torch.tensor(initial, dtype=torch.float64))
         self.learnable: Tensor
         self.register_buffer("learnable", torch.tensor(learnable), persistent=False)
@@ -60,9 +47,7 @@ class AffineDistribution(Distribution):
     def maps(self, noise: Tensor) -> Tensor:
         """(..., 6) -> (..., 2, 3): where each pixel position of the output is taken from."""
         eta = torch.where(self.learnable, self.eta, self.eta.detach()).to(noise)
-        tx, ty, rotation, scale_x, scale_y, shear = (noise * eta).unbind(-1)
-        first, second = torch.stack([scale_x, shear - rotation], -1), torch.stack([shear + rotation, scale_y], -1)
-        return affine_exponential(torch.stack([first, second], -2), torch.stack([tx, ty], -1))
+        return affine_maps(noise * eta)
 
     @torch.no_grad()
     def project(self) -> None:
@@ -70,23 +55,4 @@ class AffineDistribution(Distribution):
         self.eta[ROTATION].clamp_(-math.pi, math.pi)
 
     def meanings(self, input_shape: tuple[int, ...]) -> dict[str, float]:
-        """The reach of every generator: pixels, degrees, and percent of stretching (scales, and shear along diagonals)."""
-        tx, ty, rotation, scale_x, scale_y, shear = self.values().abs().tolist()
-        height, width = input_shape[-2:]
-        return {
-            "translation_x_pixels": tx * (width - 1) / 2,
-            "translation_y_pixels": ty * (height - 1) / 2,
-            "rotation_degrees": math.degrees(rotation),
-            "scale_x_percent": 100 * math.expm1(scale_x),
-            "scale_y_percent": 100 * math.expm1(scale_y),
-            "shear_percent": 100 * math.expm1(shear),
-        }
-
-
-def sampling_grid(maps: Tensor, height: int, width: int) -> Tensor:
-    """(N, S, 2, 3) -> (N, S, H, W, 2): the mapped positions of all pixels, as one broadcast sum of columns and rows."""
-    across = torch.linspace(-1, 1, width, dtype=maps.dtype, device=maps.device)
-    down = torch.linspace(-1, 1, height, dtype=maps.dtype, device=maps.device)
-    columns = maps[:, :, None, :, 0] * across[:, None]  # (N, S, W, 2)
-    rows = maps[:, :, None, :, 1] * down[:, None] + maps[:, :, None, :, 2]  # (N, S, H, 2)
-    return columns[:, :, None] + rows[:, :, :, None]
+        return affine_reach(self.values(), input_shape)

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from lila.averaged import AveragedNetwork
 from lila.distribution import Distribution
 from lila.prediction import predict_averaged
-from lila.trajectory import Trajectory
 from symlab.data.dataset import Dataset
 from symlab.errors import ConfigError
 from symlab.trainer.batches import derived_generator
 from symlab.trainer.descent import Optimizer, PosteriorDescent, cosine_annealed, weights_of
 from symlab.trainer.protocol import Batch, TrainingPlan
+from symlab.trainer.trajectory import Trajectory
 
 
 class Augerino:

@@ -24,7 +24,6 @@ from torch import Tensor, nn
 from lila.averaged import AveragedNetwork
 from lila.distribution import Distribution
 from lila.prediction import predict_averaged
-from lila.trajectory import Trajectory
 from symlab.data.dataset import Dataset
 from symlab.laplace import Laplace
 from symlab.trainer.batches import derived_generator
@@ -32,6 +31,7 @@ from symlab.trainer.best import BestState
 from symlab.trainer.descent import Optimizer, PosteriorDescent
 from symlab.trainer.prior_ascent import FitPlan, PriorAscent
 from symlab.trainer.protocol import Batch, TrainingPlan
+from symlab.trainer.trajectory import Trajectory
 
 OBJECTIVE = "train/negative_log_marginal_likelihood"
 

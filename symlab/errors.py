@@ -17,6 +17,10 @@ class DataError(SymlabError):
     """A data set cannot be had, or a file of it is damaged."""
 
 
+class DependencyError(SymlabError):
+    """A package that is needed by this part only, and so is an extra, is not installed."""
+
+
 class RunError(SymlabError):
     """A run cannot start, go on or be stored."""
 

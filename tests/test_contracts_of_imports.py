@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("experiments", "ella", "emlp_rpp", "symlab")
+PACKAGES = ("experiments", "ella", "emlp_rpp", "invariant_weights", "lila", "symlab")
 
 
 @pytest.fixture

@@ -70,3 +70,14 @@ def test_equivariant_networks_can_be_planned():
     assert found.problem == ""
     assert found.parameters > 0
     assert found.hours > 0
+
+
+def test_invariant_networks_can_be_planned_and_more_transformations_cost_memory():
+    small = ("data=digits", "data.train_size=64", "trainer.epochs=2", "hardware.threads=1", "learner=invariant_weights")
+    few, many = (
+        probe((*small, "model=invariant_relu", "model.basis.units=32", f"model.sampler.samples={count}"), "relu")
+        for count in (2, 64)
+    )
+    assert [few.problem, many.problem] == ["", ""]
+    assert few.parameters == many.parameters == 6 + 32 * 64 + 32 + 10 * 32 + 10 * 32 * 32
+    assert many.memory_bytes > few.memory_bytes

@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from lila.affine import GENERATORS, AffineDistribution
+from lila.affine import AffineDistribution
 from symlab.errors import ConfigError
+from symlab.transformations.affine import GENERATORS
 from tests.oracles import finite_difference
 
 MATRICES = {

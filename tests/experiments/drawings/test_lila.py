@@ -14,7 +14,7 @@ from experiments.drawings.lila import draw_data_efficiency, draw_trajectories, i
 from experiments.reproduce import TABLES
 from experiments.tabulation.measurement import Measurement
 from experiments.tabulation.specification import load_table
-from lila.affine import GENERATORS
+from symlab.transformations.affine import GENERATORS
 
 AFFINE = {"max_degrees": 0.0, "max_pixels": 0, "max_scale": 1.0}
 

@@ -68,7 +68,7 @@ def affine_exponential(linear: Tensor, shift: Tensor) -> Tensor:
 
 def _doublings(linear: Tensor) -> int:
     """How often the largest matrix must be halved to have a norm (of rows) of at most ``_LARGEST``."""
-    if linear.numel() == 0:
+    if linear.numel() == 0 or linear.is_meta:  # a plan asks for shapes alone, and these do not depend on it
         return 0
     largest = linear.detach().abs().sum(-1).max().item()
     return max(0, math.ceil(math.log2(largest / _LARGEST))) if largest > 0 else 0

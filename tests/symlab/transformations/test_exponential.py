@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lila.exponential import affine_exponential
+from symlab.transformations.exponential import affine_exponential
 
 # (A, t): nothing, pure generators, equal eigenvalues, a nilpotent matrix, half a turn, large entries
 CASES = {
@@ -52,6 +52,10 @@ def test_single_precision():
     found = affine_exponential(linear.float(), shift.float())
     assert found.dtype == torch.float32
     torch.testing.assert_close(found.double(), by_torch(linear, shift), rtol=2e-5, atol=2e-5)
+
+
+def test_shapes_without_values():
+    assert affine_exponential(torch.zeros(4, 2, 2, device="meta"), torch.zeros(4, 2, device="meta")).shape == (4, 2, 3)
 
 
 def test_no_matrices():

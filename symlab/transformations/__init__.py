@@ -1,0 +1,1 @@
+"""Affine transformations of the plane: generators, their exponentials, and the positions at which images are sampled."""
