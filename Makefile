@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup data test test-data test-slow lint format bench-kfac bench-ella bench-emlp bench-lila example-laplace publish clean
+.PHONY: help setup data test test-data test-slow lint format bench-kfac bench-ella bench-emlp bench-lila bench-equinas example-laplace publish clean
 
 help:  ## this list, and every table with its state
 	@echo "Targets:"
@@ -66,6 +66,9 @@ bench-emlp: $(INSTALLED)  ## equivariant bases and networks against emlp (instal
 
 bench-lila: $(INSTALLED)  ## one hyperparameter step of LILA, in CPU seconds and memory
 	$(BIN)/python -m benchmarks.bench_lila $(ARGS)
+
+bench-equinas: $(INSTALLED)  ## equivariant and mixed layers beside a plain convolution
+	$(BIN)/python -m benchmarks.bench_equinas $(ARGS)
 
 example-laplace: $(INSTALLED)  ## tune a prior on MNIST; writes the picture of docs/laplace.md
 	$(BIN)/python docs/examples/prior_on_mnist.py
