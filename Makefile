@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup data test test-data test-slow lint format bench-kfac bench-ella bench-emlp bench-lila bench-invariant-weights example-laplace publish clean
+.PHONY: help setup data test test-data test-slow lint format bench-kfac bench-ella bench-emlp bench-lila bench-invariant-weights bench-equinas example-laplace publish clean
 
 help:  ## this list, and every table with its state
 	@echo "Targets:"
@@ -69,6 +69,9 @@ bench-lila: $(INSTALLED)  ## one hyperparameter step of LILA, in CPU seconds and
 
 bench-invariant-weights: $(INSTALLED)  ## one training step of an invariant network against naive resampling of its weights
 	$(BIN)/python -m benchmarks.bench_invariant_weights $(ARGS)
+
+bench-equinas: $(INSTALLED)  ## equivariant and mixed layers beside a plain convolution
+	$(BIN)/python -m benchmarks.bench_equinas $(ARGS)
 
 example-laplace: $(INSTALLED)  ## tune a prior on MNIST; writes the picture of docs/laplace.md
 	$(BIN)/python docs/examples/prior_on_mnist.py

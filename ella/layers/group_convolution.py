@@ -27,10 +27,11 @@ from torch import Tensor, nn
 
 from ella.layers.subsampled import Subsampled
 from symlab.errors import ConfigError
+from symlab.groups import C4, act, inverse
 from symlab.models.circular import CircularConvolution
 from symlab.models.initialisation import preserve_variance
 
-ROTATIONS = 4
+ROTATIONS = len(C4)
 
 
 def lift(images: Tensor) -> Tensor:
@@ -46,13 +47,15 @@ def strongest_rotation(features: Tensor) -> Tensor:
 def to_frames(features: Tensor) -> Tensor:
     """(B, 4 c, x, x) -> (4 B, c, x, x): every copy turned to its own frame, sample by sample."""
     copies = features.unflatten(1, (ROTATIONS, -1))
-    return torch.stack([copies[:, turn].rot90(-turn, (2, 3)) for turn in range(ROTATIONS)], 1).flatten(0, 1)
+    turned = [act(inverse(element), copies[:, copy]) for copy, element in enumerate(C4.elements)]
+    return torch.stack(turned, 1).flatten(0, 1)
 
 
 def from_frames(frames: Tensor) -> Tensor:
     """(4 B, c, x, x) -> (B, 4 c, x, x): the inverse of ``to_frames``."""
     copies = frames.unflatten(0, (-1, ROTATIONS))
-    return torch.stack([copies[:, turn].rot90(turn, (2, 3)) for turn in range(ROTATIONS)], 1).flatten(1, 2)
+    turned = [act(element, copies[:, copy]) for copy, element in enumerate(C4.elements)]
+    return torch.stack(turned, 1).flatten(1, 2)
 
 
 def neighbours(features: Tensor) -> Tensor:
@@ -64,7 +67,7 @@ def neighbours(features: Tensor) -> Tensor:
 def neighbours_in_frames(features: Tensor) -> Tensor:
     """(B, 4 c, x, x) -> (4 B, 4 c, x, x): for each r, the copies r + s in order of s, turned to the frame of r."""
     around = neighbours(features)
-    turned = [around[:, turn].rot90(-turn, (3, 4)) for turn in range(ROTATIONS)]
+    turned = [act(inverse(element), around[:, copy]) for copy, element in enumerate(C4.elements)]
     return torch.stack(turned, 1).flatten(0, 1).flatten(1, 2)
 
 

@@ -1,7 +1,7 @@
 """Test metrics of a learner's predictions, computed batch by batch.
 
 Classification, from log-probabilities log p(y | x):
-    accuracy   share of inputs whose most probable class is the target
+    accuracy   share of inputs whose most probable class is the target; error is 1 - accuracy
     nll        -1/N sum_n log p(y_n | x_n)
     ece        sum_b |B_b|/N |accuracy(B_b) - confidence(B_b)| over 15 equal confidence bins (Guo et al., 2017)
 Regression, from means f(x):
@@ -32,8 +32,10 @@ def expected_calibration_error(log_probabilities: Tensor, targets: Tensor, bins:
 def classification_metrics(log_probabilities: Tensor, targets: Tensor) -> dict[str, float]:
     """log_probabilities: (N, C), normalised; targets: (N,)."""
     chosen = log_probabilities.gather(1, targets[:, None]).double()
+    accuracy = (log_probabilities.argmax(-1) == targets).double().mean().item()
     return {
-        "accuracy": (log_probabilities.argmax(-1) == targets).double().mean().item(),
+        "accuracy": accuracy,
+        "error": 1 - accuracy,
         "nll": -chosen.mean().item(),
         "ece": expected_calibration_error(log_probabilities, targets),
     }

@@ -21,6 +21,7 @@ def test_classification_metrics_match_sums_written_out():
         nll -= row[target]
     metrics = classification_metrics(log_probabilities, targets)
     assert metrics["accuracy"] == pytest.approx(correct / 200, abs=1e-12)
+    assert metrics["error"] == pytest.approx(1 - correct / 200, abs=1e-12)
     assert metrics["nll"] == pytest.approx(nll / 200, rel=1e-12)
 
 
@@ -55,7 +56,7 @@ def test_batches_do_not_change_the_result(blobs: Dataset):
 
     whole = evaluate(predict, blobs, blobs.test, "test", batch_size=1000)
     parts = evaluate(predict, blobs, blobs.test, "test", batch_size=7)
-    assert set(whole) == {"test/accuracy", "test/nll", "test/ece"}
+    assert set(whole) == {"test/accuracy", "test/error", "test/nll", "test/ece"}
     assert parts == pytest.approx(whole)
 
 
