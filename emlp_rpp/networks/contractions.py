@@ -12,6 +12,7 @@ product; contracting is done sample by sample and costs more for each multiplica
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -48,11 +49,23 @@ class Contraction:
         return self.output_copies * self.input_copies * self.drawn
 
     def as_maps(self, tensors: Tensor) -> Tensor:
-        """(batch, size, drawn) -> (batch, output_size, input_size, drawn)."""
-        if self.axes != tuple(range(len(self.axes))):
+        """(drawn, size, batch) -> (drawn, output_size, input_size, batch)."""
+        if not self._in_order:
             shaped = tensors.unflatten(1, self.sizes)
-            tensors = shaped.permute(0, *(1 + axis for axis in self.axes), 1 + len(self.axes)).flatten(1, -2)
-        return tensors.unflatten(1, (self.output_size, self.input_size))
+            tensors = shaped.permute(0, *(1 + axis for axis in self.axes), 1 + len(self.axes))
+        return tensors.reshape(len(tensors), self.output_size, self.input_size, -1)
+
+    def as_tensors(self, maps: Tensor) -> Tensor:
+        """The inverse of ``as_maps``."""
+        if self._in_order:
+            return maps.flatten(1, 2)
+        inverse = sorted(range(len(self.axes)), key=lambda at: self.axes[at])
+        shaped = maps.reshape(len(maps), *(self.sizes[axis] for axis in self.axes), -1)
+        return shaped.permute(0, *(1 + at for at in inverse), 1 + len(inverse)).flatten(1, -2)
+
+    @cached_property
+    def _in_order(self) -> bool:
+        return self.axes == tuple(range(len(self.axes)))
 
 
 def count_drawn(copies: int, size: int) -> int:

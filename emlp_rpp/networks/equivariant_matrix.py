@@ -15,14 +15,13 @@ the parameter and is projected by Q Q^T, as in the reference: for V -> V both ad
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from emlp_rpp.networks.components import connected_components
-from emlp_rpp.networks.parts import concatenate, part_shapes
-from emlp_rpp.representations import Representation
 from emlp_rpp.representations.maps import Block, Maps
 from emlp_rpp.representations.representation import Term
 from emlp_rpp.solver import Basis, Solutions, refuse_empty
@@ -42,22 +41,77 @@ class _Tiles:
     def count(self) -> int:
         return self.block.output_copies * self.block.input_copies * self.rank
 
-    def spread(self, coefficients: Tensor, basis: Tensor) -> Tensor:
-        """sum_k c[o, i, k] t Q_k, (rows * b, columns * a): copies last."""
-        (rows, columns), b, a = self.block.shape, self.block.output_copies, self.block.input_copies
-        if not self.rank:
-            return coefficients.new_zeros(b * rows, a * columns)
-        if rows == columns == 1:
-            return coefficients.view(b, a)  # t Q is 1
-        tiles = (basis.mT @ coefficients.view(b * a, self.rank).mT).view(rows, columns, b, a)
-        return tiles.transpose(1, 2).reshape(rows * b, columns * a)
+    @property
+    def is_scalar(self) -> bool:
+        """Whether t Q is 1."""
+        return self.block.shape == (1, 1)
 
-    def gather(self, matrix: Tensor) -> Tensor:
-        """The tiles of a matrix of the shape of W, (b * a, rows * columns)."""
+    def window(self, matrix: Tensor, row: int, column: int) -> Tensor:
+        """The tiles of a matrix from this row and column on, (b, a, rows, columns)."""
         (rows, columns), b, a = self.block.shape, self.block.output_copies, self.block.input_copies
-        top, left = self.block.row, self.block.column
-        window = matrix[top : top + b * rows, left : left + a * columns]
-        return window.reshape(b, rows, a, columns).transpose(1, 2).reshape(b * a, rows * columns)
+        window = matrix[row : row + b * rows, column : column + a * columns]
+        return window.unflatten(1, (a, columns)).unflatten(0, (b, rows)).transpose(1, 2)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """A matrix of this shape, and its tiles: (tiles, row, column, where their coefficients begin)."""
+
+    shape: tuple[int, int]
+    places: tuple[tuple[_Tiles, int, int, int], ...]
+
+
+class _Assemble(torch.autograd.Function):
+    """Coefficients and bases -> one matrix for each layout; linear in the coefficients, with ``_Collect`` as transpose."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(coefficients: Tensor, bases: Sequence[Tensor], layouts: Sequence[_Layout]) -> tuple[Tensor, ...]:
+        matrices = []
+        for layout in layouts:
+            matrix = coefficients.new_zeros(layout.shape)
+            for tiles, row, column, start in layout.places:
+                own, window = coefficients[start : start + tiles.count], tiles.window(matrix, row, column)
+                if not tiles.is_scalar:
+                    own = own.view(-1, tiles.rank) @ bases[tiles.basis]
+                window.copy_(own.view(window.shape))
+            matrices.append(matrix)
+        return tuple(matrices)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        coefficients, ctx.bases, ctx.layouts = inputs
+        ctx.count = len(coefficients)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return _Collect.apply(ctx.bases, ctx.layouts, ctx.count, *gradients), None, None
+
+
+class _Collect(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(bases: Sequence[Tensor], layouts: Sequence[_Layout], count: int, *matrices: Tensor) -> Tensor:
+        found: dict[int, Tensor] = {}
+        for matrix, layout in zip(matrices, layouts):
+            for tiles, row, column, start in layout.places:
+                own = tiles.window(matrix, row, column).flatten(2).flatten(0, 1)
+                found[start] = (own if tiles.is_scalar else own @ bases[tiles.basis].mT).reshape(-1)
+        pieces, at = [], 0
+        for start, piece in sorted(found.items(), key=lambda entry: entry[0]):
+            pieces += [piece.new_zeros(start - at), piece] if start > at else [piece]
+            at = start + len(piece)
+        return torch.cat([*pieces, matrices[0].new_zeros(count - at)])
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.bases, ctx.layouts, *_ = inputs
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        return None, None, None, *_Assemble.apply(gradient, ctx.bases, ctx.layouts)
 
 
 class EquivariantMatrix(nn.Module):
@@ -67,8 +121,6 @@ class EquivariantMatrix(nn.Module):
     """
 
     bases: Tensor
-    order_in: Tensor
-    order_out: Tensor
 
     def __init__(self, maps: Maps, solutions: Solutions | None = None, allow_empty: bool = False):
         super().__init__()
@@ -95,38 +147,43 @@ class EquivariantMatrix(nn.Module):
         self.register_buffer("bases", torch.cat([*flat, torch.zeros(0, dtype=torch.float64)]))
         self.coefficients = nn.Parameter(torch.zeros(self.rank))
         outputs, inputs = len(maps.target.summands), len(maps.source.summands)
-        self.register_buffer("order_out", _copies_first(maps.target), persistent=False)
-        self.register_buffer("order_in", _copies_first(maps.source), persistent=False)
         self._full = (tuple(range(outputs)), tuple(range(inputs)))
+        self._layouts: dict[tuple[tuple[int, ...], tuple[int, ...]], _Layout] = {}
         links = [divmod(at, inputs) for at, tiles in enumerate(self._tiles) if tiles.rank]
         self.components = connected_components(outputs, inputs, links)
 
     def forward(self) -> Tensor:
-        copies_last = self.assemble([self._full])[0]
-        return copies_last[self.order_out][:, self.order_in]
+        return self.assemble([self._full])[0]
 
     def assemble(self, components: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> list[Tensor]:
-        """W between these output and input summands, dense and for features whose copies are the last axis (``parts``)."""
-        bases = self._split_bases(self.coefficients.dtype)
-        own = self.coefficients.split([tiles.count for tiles in self._tiles])
-        width = len(self._full[1])
-        matrices = []
-        for outputs, inputs in components:
-            rows = []
-            for output in outputs:
-                numbers = [output * width + entry for entry in inputs]
-                rows.append(
-                    concatenate([self._tiles[at].spread(own[at], bases[self._tiles[at].basis]) for at in numbers], 1)
-                )
-            matrices.append(concatenate(rows, 0))
-        return matrices
+        """W between these output and input summands, dense."""
+        for component in components:
+            if component not in self._layouts:
+                self._layouts[component] = self._layout(*component)
+        layouts = [self._layouts[component] for component in components]
+        return list(_Assemble.apply(self.coefficients, self._split_bases(self.coefficients.dtype), layouts))
+
+    def _layout(self, outputs: tuple[int, ...], inputs: tuple[int, ...]) -> "_Layout":
+        """Where the tiles of the chosen summands are in their matrix and in the coefficients."""
+        width, starts = len(self._full[1]), [0, *accumulate(tiles.count for tiles in self._tiles)]
+        places, row, column = [], 0, 0
+        for output in outputs:
+            column = 0
+            for entry in inputs:
+                tiles = self._tiles[output * width + entry]
+                if tiles.rank:
+                    places.append((tiles, row, column, starts[output * width + entry]))
+                column += tiles.block.input_copies * tiles.block.shape[1]
+            row += tiles.block.output_copies * tiles.block.shape[0]
+        return _Layout((row, column), tuple(places))
 
     @torch.no_grad()
     def set_nearest(self, matrix: Tensor) -> None:
         """Make W the orthogonal projection Q Q^T of a matrix of its shape."""
         bases, exact = self._split_bases(torch.float64), matrix.double()
         parts = [
-            (tiles.gather(exact) @ bases[tiles.basis].mT / self._scales[tiles.basis] ** 2).reshape(-1)
+            (tiles.window(exact, tiles.block.row, tiles.block.column).flatten(2) @ bases[tiles.basis].mT).reshape(-1)
+            / self._scales[tiles.basis] ** 2
             for tiles in self._tiles
         ]
         self.coefficients.copy_(torch.cat(parts))
@@ -144,15 +201,6 @@ class EquivariantMatrix(nn.Module):
     def extra_repr(self) -> str:
         rows, columns = self.maps.shape
         return f"{self.maps}, {rows} x {columns}, rank {self.rank}"
-
-
-def _copies_first(representation: Representation) -> Tensor:
-    """Where each coordinate of a representation is when copies are the last axis of every summand."""
-    orders, start = [], 0
-    for size, copies in part_shapes(representation):
-        orders.append(start + torch.arange(size * copies).view(size, copies).mT.reshape(-1))
-        start += size * copies
-    return torch.cat(orders)
 
 
 def _scaled(basis: Basis, limit_bytes: int) -> tuple[Tensor, float]:

@@ -53,7 +53,7 @@ class Gated(nn.Module):
         tensors = parts[1:]
         gates = parts[0]
         if len(parts) == len(self._own):  # the gates are joined with the scalars that follow them
-            gates, scalars = gates.split([self.gates, gates.shape[2] - self.gates], dim=2)
+            gates, scalars = gates.split([self.gates, len(gates) - self.gates])
             tensors = [scalars, *tensors]
-        openings = iter(torch.sigmoid(gates).split(self._gated_copies, dim=2))
+        openings = iter(torch.sigmoid(gates).split(self._gated_copies))
         return [functional.silu(tensor) if own else tensor * next(openings) for own, tensor in zip(self._own, tensors)]

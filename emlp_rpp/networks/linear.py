@@ -56,8 +56,8 @@ class EquivariantLinear(nn.Module):
         results: dict[int, Tensor] = {}
         for (outputs, inputs), bias in zip(components, biases):
             if inputs:
-                y = functional.linear(join([parts[entry] for entry in inputs]), next(weights), bias.squeeze(1))
+                y = torch.addmm(bias, next(weights), join([parts[entry] for entry in inputs]))
             else:
-                y = bias.squeeze(1).expand(len(parts[0]), -1)
+                y = bias.expand(-1, parts[0].shape[2])
             results.update(zip(outputs, cut(y, [self._shapes_out[output] for output in outputs])))
         return [results[output] for output in range(len(self._shapes_out))]

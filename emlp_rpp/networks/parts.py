@@ -1,8 +1,8 @@
-"""Features as the tensors of their summands: ``Parts``, one (batch, size, copies) for each summand of a representation.
+"""Features as the tensors of their summands: ``Parts``, one (copies, size, batch) for each summand of a representation.
 
-Copies are the last axis: a tensor type is then one matrix (batch * size, copies) whose copies a matrix of weights can mix,
-and a matrix that acts on the entries of each sample multiplies it from the left. Layers of a block hand parts to each other,
-so that nothing is joined, cut or transposed more often than needed.
+The batch is the last axis. Then the coordinates of a representation are rows, in their own order, and a summand is a block
+of rows: cutting moves nothing, a matrix of weights that mixes copies multiplies (copies, size * batch) from the left, and
+what is done to each sample alone runs along contiguous rows (``small_products``). Layers of a block hand parts on.
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ Parts = list[Tensor]
 
 
 def part_shapes(representation: Representation) -> list[tuple[int, int]]:
-    """(size, copies) of every summand."""
-    return [(term_size(term), copies) for copies, term in representation.summands]
+    """(copies, size) of every summand."""
+    return [(copies, term_size(term)) for copies, term in representation.summands]
 
 
 def cut(rows: Tensor, shapes: Sequence[tuple[int, int]]) -> Parts:
-    """(batch, sum of size * copies) -> parts."""
-    return [part.unflatten(1, shape) for part, shape in zip(rows.split([s * m for s, m in shapes], dim=1), shapes)]
+    """(sum of copies * size, batch) -> parts."""
+    return [part.unflatten(0, shape) for part, shape in zip(rows.split([m * s for m, s in shapes]), shapes)]
 
 
 def join(parts: Sequence[Tensor]) -> Tensor:
-    """Parts -> (batch, sum of size * copies)."""
-    return concatenate([part.flatten(1) for part in parts], dim=1)
+    """Parts -> (sum of copies * size, batch)."""
+    return concatenate([part.flatten(0, 1) for part in parts], 0)
 
 
 def concatenate(tensors: Sequence[Tensor], dim: int) -> Tensor:
@@ -37,11 +37,10 @@ def concatenate(tensors: Sequence[Tensor], dim: int) -> Tensor:
 
 def split_parts(x: Tensor, representation: Representation) -> Parts:
     """(..., size) in the order of the representation, copy after copy -> parts; leading axes are joined to one."""
-    shapes = [(copies, size) for size, copies in part_shapes(representation)]
-    return [part.mT for part in cut(x.reshape(-1, representation.size), shapes)]
+    return cut(x.reshape(-1, representation.size).mT.contiguous(), part_shapes(representation))
 
 
 def join_parts(parts: Sequence[Tensor], like: Tensor) -> Tensor:
     """Parts -> (..., size) in the order of the representation, with the leading axes of ``like``."""
-    joined = join([part.mT for part in parts])
-    return joined.reshape(*like.shape[:-1], joined.shape[1])
+    joined = join(parts)
+    return joined.mT.reshape(*like.shape[:-1], len(joined))

@@ -35,13 +35,13 @@ def naive(layer: Bilinear, x: Tensor) -> Tensor:
     drawn = dict(zip(order_in, layer.drawn.split(layer._drawn_counts)))
     matrix = x.new_zeros(len(x), layer.rep_out.size, layer.rep_in.size)
     at = 0
-    for groups, contracts in ((layer._contracted, True), (layer._mixed, False)):
-        for group in groups:
-            count = sum(each.count for each in group)
+    for contracts in (True, False):
+        for group in (each for each in layer._all.groups if each.mixed != contracts):
+            count = group.count
             weights, at = layer.weights[at : at + count], at + count
-            first, start = group[0], 0
+            first, start = group.members[0], 0
             shaped = weights.view(first.output_copies, -1) if contracts else weights.view(-1, first.input_copies)
-            for each in group:
+            for each in group.members:
                 out_term, in_term, kind = order_out[each.output], order_in[each.input], order_in[each.kind]
                 length = each.drawn * (each.input_copies if contracts else each.output_copies)
                 if contracts:  # (output copies, drawn, input copies)

@@ -140,6 +140,20 @@ def test_second_derivatives_reach_the_weights():
     assert float(found) == pytest.approx((values[0] - values[1]) / 2e-5, rel=1e-4)
 
 
+def test_gradients_of_each_sample():
+    network = build(O(3), layers=1).double()
+    parameters = {name: value.detach() for name, value in network.named_parameters()}
+    x = torch.randn(3, network.rep_in.size, dtype=torch.float64)
+
+    def loss(values: dict[str, Tensor], sample: Tensor) -> Tensor:
+        return torch.func.functional_call(network, values, (sample[None],)).square().sum()
+
+    each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(parameters, x)
+    for at in range(3):
+        alone = torch.autograd.grad(network(x[at : at + 1]).square().sum(), list(network.parameters()))
+        torch.testing.assert_close([each[name][at] for name in parameters], list(alone))
+
+
 def test_hidden_layers_may_be_given_and_their_order_does_not_matter():
     group = O(3)
     network = EMLP(V(group), Scalar(group), channels=(2 * V + 3 * Scalar + T(2) + V)(group), layers=1)

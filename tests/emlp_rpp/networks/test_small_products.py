@@ -1,34 +1,43 @@
 import pytest
 import torch
+from torch import Tensor
 
-from emlp_rpp.networks.small_products import multiply_each
+from emlp_rpp.networks.small_products import sum_products
 
-SHAPES = [(3, 3, 34), (9, 9, 11), (3, 27, 3), (27, 3, 34), (1, 1, 1), (1, 2, 500), (20, 1, 20)]
+CASES = [  # shapes of a and b, axes that are summed
+    ((3, 1, 2, 4), (1, 5, 2, 4), (2,)),
+    ((3, 1, 2, 4), (3, 5, 1, 4), (0, 2)),
+    ((2, 3, 4), (2, 3, 4), (0, 1)),
+    ((2, 1, 4), (1, 3, 4), ()),
+    ((9, 1, 3, 3, 300), (9, 34, 1, 3, 300), (0, 3)),  # summands are added up one by one
+    ((1, 34, 1, 300), (9, 34, 3, 300), (1,)),
+]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_products_are_those_of_each_sample(shape: tuple[int, int, int], dtype: torch.dtype):
-    rows, inner, columns = shape
-    a, b = torch.randn(4, rows, inner, dtype=dtype), torch.randn(4, columns, inner, dtype=dtype).mT
-    found = multiply_each(a, b)
-    assert found.shape == (4, rows, columns)
-    torch.testing.assert_close(found, torch.stack([a[n] @ b[n] for n in range(4)]))
+@pytest.mark.parametrize(("a_shape", "b_shape", "axes"), CASES)
+def test_they_are_sums_of_the_whole_product(a_shape: tuple, b_shape: tuple, axes: tuple, dtype: torch.dtype):
+    a, b = torch.randn(a_shape, dtype=dtype), torch.randn(b_shape, dtype=dtype)
+    expected = (a * b).sum(axes, keepdim=True) if axes else a * b
+    torch.testing.assert_close(sum_products(a, b, axes), expected, atol=1e-4 if dtype == torch.float32 else 1e-11, rtol=0)
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 4), (5, 3, 2), (8, 9, 7)], ids=str)
-def test_first_and_second_derivatives(shape: tuple[int, int, int]):
-    rows, inner, columns = shape
-    a = torch.randn(2, rows, inner, dtype=torch.float64, requires_grad=True)
-    b = torch.randn(2, inner, columns, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(multiply_each, (a, b))
-    assert torch.autograd.gradgradcheck(multiply_each, (a, b))
+@pytest.mark.parametrize(("a_shape", "b_shape", "axes"), CASES[:4])
+def test_first_and_second_derivatives(a_shape: tuple, b_shape: tuple, axes: tuple):
+    a = torch.randn(a_shape, dtype=torch.float64, requires_grad=True)
+    b = torch.randn(b_shape, dtype=torch.float64, requires_grad=True)
+
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        return sum_products(x, y, axes)
+
+    assert torch.autograd.gradcheck(function, (a, b))
+    assert torch.autograd.gradgradcheck(function, (a, b))
 
 
 def test_gradients_of_one_factor_alone():
-    a, b = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
+    a, b = torch.randn(2, 3, 4), torch.randn(2, 1, 4)
     for wanted in (a, b):
         wanted.requires_grad_()
-        multiply_each(a, b).sum().backward()
+        sum_products(a, b, (0,)).sum().backward()
         assert wanted.grad is not None
         wanted.requires_grad_(False)
