@@ -5,8 +5,9 @@ bytes by which memory rises. Written to results/bench/lila.csv.
     CNN 6@5, 16@3, 120@5, 84, 10, N = 250, S = 31          reference figures 60 CPU seconds, 6.0 GB
 
 The reference figures are known ones of the released code: they were not measured in this run. What is measured beside ours
-is the same gradient by one graph through everything (``benchmarks.lila_plain``), at a size where that is possible; both must
-agree to 1e-4.
+is the same gradient by one graph through everything (``benchmarks.lila_plain``), on the same data, in the same run: its cost
+in float32 on all data, and, where float64 fits into memory, the value that ours must agree with to 1e-4. Others' work on
+the same machine makes CPU seconds longer, never shorter: of ``REPEATS`` fresh processes each, the fastest counts.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from benchmarks.measuring import describe_machine
 
 PROJECT = Path(__file__).resolve().parent.parent
 SPEED_GOAL, MEMORY_GOAL, AGREEMENT = 10.0, 5.0, 1e-4
+REPEATS = 3
 REFERENCE = "released code: a known figure, not measured in this run"
 
 
@@ -33,7 +35,7 @@ class Workload:
     title: str
     network: str
     count: int
-    common_count: int  # data points that the straightforward version can take too
+    exact_count: int  # data points of the comparison in float64
     reference_seconds: float
     reference_megabytes: float
 
@@ -52,23 +54,31 @@ def measure(network: str, implementation: str, count: int, threads: int) -> dict
     return json.loads(finished.stdout.strip().splitlines()[-1])
 
 
+def fastest(network: str, implementation: str, count: int, threads: int) -> dict[str, Any]:
+    """CPU seconds of the fastest of several processes; memory of the one that took most."""
+    found = [measure(network, implementation, count, threads) for _ in range(REPEATS)]
+    return {"cpu_seconds": min(each["cpu_seconds"] for each in found), "bytes": max(each["bytes"] for each in found)}
+
+
 def relative_difference(found: list[float], expected: list[float]) -> float:
     return math.dist(found, expected) / math.hypot(*expected)
 
 
 def compare(workload: Workload, threads: int) -> list[Comparison]:
-    whole = measure(workload.network, "ours", workload.count, threads)
-    ours, plain = (measure(workload.network, each, workload.common_count, threads) for each in ("ours", "plain"))
+    network = workload.network
+    ours, plain = (fastest(network, each, workload.count, threads) for each in ("ours", "plain"))
+    few, exact = (measure(network, each, workload.exact_count, threads)["gradient"] for each in ("ours", "exact"))
     work = f"{workload.title}, N={workload.count}, S=31: one hyperparameter step"
-    small = f"{workload.title}, N={workload.common_count}, S=31: one hyperparameter step"
-    difference = relative_difference(ours["gradient"], plain["gradient"])
+    agreement = f"{workload.title}, N={workload.exact_count}, S=31: difference of gradients in eta"
     peer = "one graph through everything"
     return [
-        Comparison(work, whole["cpu_seconds"], workload.reference_seconds, REFERENCE, "CPU s", SPEED_GOAL),
-        Comparison(work, whole["bytes"] / 1e6, workload.reference_megabytes, REFERENCE, "MB", MEMORY_GOAL),
-        Comparison(small, ours["cpu_seconds"], plain["cpu_seconds"], f"{peer} (gradient alone)", "CPU s"),
-        Comparison(small, ours["bytes"] / 1e6, plain["bytes"] / 1e6, f"{peer} (gradient alone)", "MB"),
-        Comparison(f"{small}, difference of gradients", difference, AGREEMENT, f"bound; against {peer}", "relative", 1.0),
+        Comparison(work, ours["cpu_seconds"], workload.reference_seconds, REFERENCE, "CPU s", SPEED_GOAL),
+        Comparison(work, ours["bytes"] / 1e6, workload.reference_megabytes, REFERENCE, "MB", MEMORY_GOAL),
+        Comparison(work, ours["cpu_seconds"], plain["cpu_seconds"], f"{peer}, gradient alone", "CPU s"),
+        Comparison(work, ours["bytes"] / 1e6, plain["bytes"] / 1e6, f"{peer}, gradient alone", "MB"),
+        Comparison(
+            agreement, relative_difference(few, exact), AGREEMENT, f"bound; against {peer} in float64", "relative", 1.0
+        ),
     ]
 
 

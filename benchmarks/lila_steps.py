@@ -72,19 +72,31 @@ def _kept(found: list[Tensor], gradients: list[Tensor]) -> list[Tensor]:
     return found
 
 
-def step_of_plain(network: str, count: int, gradients: list[Tensor]) -> None:
+def step_of_plain(network: str, count: int, gradients: list[Tensor], dtype: torch.dtype = torch.float32) -> None:
+    """The gradient in eta alone, of the same data, copies and weights."""
     learner = build(network, count)
-    if count > BATCH:
-        raise ValueError(f"the straightforward version sees one batch, at most {BATCH} data points")
-    inputs, targets = learner.data.normalise(learner.data.train.inputs), learner.data.train.targets
-    noise = learner.distribution.noise(count, SAMPLES, derived_generator(0, "view of the fit", 0, 0))
+    inputs, targets = learner.data.normalise(learner.data.train.inputs).to(dtype), learner.data.train.targets
+    noise = torch.cat(
+        [
+            learner.distribution.noise(len(part), SAMPLES, derived_generator(0, "view of the fit", 0, index))
+            for index, part in enumerate(targets.split(BATCH))
+        ]
+    )
     assert isinstance(learner.distribution, AffineDistribution)
-    gradients.append(plain_gradient(learner.model, learner.distribution, inputs, targets, noise, precision=1.0))
+    model = learner.model.to(dtype)
+    gradients.append(plain_gradient(model, learner.distribution, inputs, targets, noise, precision=1.0))
+
+
+def step_of_exact(network: str, count: int, gradients: list[Tensor]) -> None:
+    step_of_plain(network, count, gradients, torch.float64)
+
+
+STEPS = {"ours": step_of_ours, "plain": step_of_plain, "exact": step_of_exact}
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     torch.set_num_threads(request["threads"])
-    step = {"ours": step_of_ours, "plain": step_of_plain}[request["implementation"]]
+    step = STEPS[request["implementation"]]
     step(request["network"], WARM_UP, [])  # loads what torch loads at its first use
     gradients: list[Tensor] = []
     started = time.process_time()

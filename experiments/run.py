@@ -200,7 +200,7 @@ def report_run(checked: RunConfig) -> dict[str, float]:
 
 def learned_lines(metrics: Mapping[str, float]) -> list[str]:
     """The invariances a run learned, one a line; a metric ``invariance/rotation_degrees`` names what, then the unit."""
-    named = [(name.partition("/")[2], value) for name, value in metrics.items() if name.startswith("invariance/")]
+    named = [(name.partition("/")[2], value) for name, value in sorted(metrics.items()) if name.startswith("invariance/")]
     parts = [(name.rpartition("_"), value) for name, value in named]
     return [f"learned {what.replace('_', ' ')}: up to ±{value:.3g} {unit}" for (what, _, unit), value in parts]
 

@@ -25,6 +25,7 @@ from lila.averaged import AveragedNetwork
 from lila.distribution import Distribution
 from lila.prediction import predict_averaged
 from symlab.data.dataset import Dataset
+from symlab.errors import ConfigError
 from symlab.laplace import Laplace
 from symlab.trainer.batches import derived_generator
 from symlab.trainer.best import BestState
@@ -97,6 +98,11 @@ class LILA:
         self.invariance_learning_rate = invariance_learning_rate
         self.final_invariance_learning_rate = final_invariance_learning_rate
         self.learnt = list(self.distribution.parameters())
+        if self.learnt and len(self.ascent.fit_epochs()) < 2:  # after the last fit eta stays
+            raise ConfigError(
+                f"trainer.epochs={plan.epochs} with learner.burn_in={burn_in} leaves eta no step: it makes one an epoch "
+                f"after the burn-in, so set trainer.epochs to some tens more"
+            )
         self.invariance_optimizer = torch.optim.Adam(self.learnt, lr=invariance_learning_rate) if self.learnt else None
         self.best = BestState({"averaged": self.averaged, "prior": self.ascent.prior})
         self.restore_best = restore_best

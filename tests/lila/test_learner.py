@@ -7,6 +7,7 @@ from lila.affine import AffineDistribution
 from lila.distribution import Unchanged
 from lila.learner import LILA, OBJECTIVE
 from symlab.data.dataset import Dataset
+from symlab.errors import ConfigError
 from symlab.models import MLP
 from symlab.trainer.batches import epoch_batches
 from symlab.trainer.protocol import Batch, Learner, TrainingPlan
@@ -155,3 +156,8 @@ def test_rates_of_eta_are_annealed_over_fits(blobs):
         learner.end_epoch(epoch)
         rates.append(learner.invariance_optimizer.param_groups[0]["lr"])
     assert rates == pytest.approx([0.005 + 0.0225 * (1 + math.cos(math.pi * fit / 4)) for fit in range(3)])
+
+
+def test_training_that_ends_before_eta_moves_is_refused(blobs):
+    with pytest.raises(ConfigError, match=r"trainer.epochs=4 with learner.burn_in=4 leaves eta no step"):
+        double_learner(blobs, epochs=4, burn_in=4)
