@@ -30,7 +30,12 @@ class Individual:
 
     @property
     def architecture(self) -> str:
-        return " ".join(map(str, self.network.groups))
+        return self.describe(self.network)
+
+    @staticmethod
+    def describe(network: EquivariantNetwork) -> str:
+        """The groups of the layers, first to last."""
+        return " ".join(map(str, network.groups))
 
     @property
     def parameters(self) -> int:
@@ -99,6 +104,12 @@ class History:
             self.selected.append((generation, individual.number, individual.accuracy))
             facts = individual.parent, individual.parameters, individual.architecture
             self.members[individual.number] = facts
+
+    def share_of_generations_with(self, architecture: str) -> float:
+        """In how many of all generations a network of that architecture was selected."""
+        generations = {generation for generation, _, _ in self.selected}
+        found = {generation for generation, number, _ in self.selected if self.members[number][2] == architecture}
+        return len(found) / len(generations) if generations else 0.0
 
     def arrays(self) -> dict[str, np.ndarray]:
         """``selected (T, 2)``: generation and individual, ``selected_accuracy (T,)``; for each individual that was ever

@@ -52,19 +52,26 @@ def judge_claims(table: Table, measurements: Mapping[Place, Measurement]) -> lis
     """Judge every statement of ``table`` on the cells of ``measurements`` that have a value."""
     metrics = {(row.label, column.label): table.metric(row, column) for row in table.rows for column in table.columns}
     measured = {place: cell.value for place, cell in measurements.items() if cell.value is not None}
+    spreads = {place: cell.spread for place, cell in measurements.items() if cell.spread is not None}
     printed = {place: value.value for place, value in table.paper_values.items() if value.value is not None}
-    return [_judge(statement, table, measured, printed, metrics) for statement in table.statements]
+    return [_judge(statement, table, measured, spreads, printed, metrics) for statement in table.statements]
 
 
 def _judge(
     statement: Statement,
     table: Table,
     measured: Mapping[Place, float],
+    spreads: Mapping[Place, float],
     printed: Mapping[Place, float],
     metrics: Mapping[Place, Metric],
 ) -> Claim:
     scope = Scope(
-        table.row_labels, table.column_labels, printed, measured, lambda place, value: metrics[place].format(value)
+        table.row_labels,
+        table.column_labels,
+        printed,
+        measured,
+        lambda place, value: metrics[place].format(value),
+        spreads=spreads,
     )
     try:
         truth = evaluate(statement.expression, scope)

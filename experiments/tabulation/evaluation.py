@@ -136,10 +136,11 @@ class _Evaluation(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> Value:
         functions: dict[str, Callable[..., Value]] = {"cell": self._cell, "paper": self._paper, "abs": absolute}
+        functions["spread"] = self._spread
         functions |= {"rows": lambda: list(self.scope.rows), "columns": lambda: list(self.scope.columns)}
         functions |= {name: partial(reduce, name) for name in REDUCTIONS}
         functions |= {"all": partial(quantify, True), "any": partial(quantify, False), "count": count}
-        arities = {"cell": 2, "paper": 2, "abs": 1, "rows": 0, "columns": 0, "all": 1, "any": 1, "count": 1}
+        arities = {"cell": 2, "spread": 2, "paper": 2, "abs": 1, "rows": 0, "columns": 0, "all": 1, "any": 1, "count": 1}
         if not isinstance(node.func, ast.Name) or node.func.id not in functions:
             raise ExpressionError(f"{ast.unparse(node.func)} cannot be called; functions are {', '.join(sorted(functions))}")
         name = node.func.id
@@ -154,12 +155,16 @@ class _Evaluation(ast.NodeVisitor):
         return row, column
 
     def _cell(self, row: Value, column: Value) -> Number:
-        place = self._place(row, column)
-        if place not in self.scope.measured:
+        return self._known("cell", self._place(row, column), self.scope.measured)
+
+    def _spread(self, row: Value, column: Value) -> Number:
+        return self._known("spread", self._place(row, column), self.scope.spreads)
+
+    def _known(self, function: str, place: tuple[str, str], values: Mapping[tuple[str, str], float]) -> Number:
+        if place not in values:
             self.scope.needed[place] = None
-            return Number(None, f"cell{place}")
-        value = self.scope.measured[place]
-        return Number(value, self.scope.format(place, value))
+            return Number(None, f"{function}{place}")
+        return Number(values[place], self.scope.format(place, values[place]))
 
     def _paper(self, row: Value, column: Value) -> Number:
         place = self._place(row, column)

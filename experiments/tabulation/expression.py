@@ -1,10 +1,10 @@
 """The little language of ``claims.yaml``: Python's syntax, a whitelist of its nodes, and nothing else of Python.
 
-Numbers, strings and lists; ``cell(row, column)`` (our number), ``paper(row, column)`` (the printed one), ``rows()``,
-``columns()``; ``+ - * /``, comparisons (chained too), ``and or not``; ``min max mean abs``; ``all``, ``any`` and ``count``
-(how many are true) over a list or a comprehension, whose ``if`` may compare labels. Nothing short-circuits, so that
-evaluating an expression once without any measurement finds every wrong label, and a value that needs an unmeasured cell is
-None up to the top.
+Numbers, strings and lists; ``cell(row, column)`` (our number), ``spread(row, column)`` (its standard deviation over seeds),
+``paper(row, column)`` (the printed one), ``rows()``, ``columns()``; ``+ - * /``, comparisons (chained too), ``and or not``;
+``min max mean abs``; ``all``, ``any`` and ``count`` (how many are true) over a list or a comprehension, whose ``if`` may
+compare labels. Nothing short-circuits, so that evaluating an expression once without any measurement finds every wrong
+label, and a value that needs an unmeasured cell is None up to the top.
 """
 
 import ast
@@ -52,6 +52,7 @@ class Scope:
     measured: Mapping[Place, float] = field(default_factory=dict)
     format: Callable[[Place, float], str] = lambda place, value: repr(value)
     needed: dict[Place, None] = field(default_factory=dict)
+    spreads: Mapping[Place, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

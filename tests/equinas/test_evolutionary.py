@@ -103,7 +103,9 @@ def test_the_report_is_of_the_final_population(blobs):
         for individual in learner.individuals[:3]:
             predicted = individual.predict(blobs.normalise(blobs.test.inputs)).argmax(-1)
             errors.append((predicted != blobs.test.targets).double().mean().item())
-    assert found["population/test_error"] == pytest.approx(sum(errors) / len(errors))
+    assert found["test/error"] == pytest.approx(sum(errors) / len(errors))
+    assert found["population/best_test_error"] == pytest.approx(errors[0])
+    assert found["population/kept_start"] == 1.0
     arrays = learner.arrays()
     final = {own.number for own in learner.individuals}
     assert final <= set(arrays["individual"].tolist())

@@ -60,6 +60,8 @@ def test_the_history_as_arrays():
     history.test_errors[4] = 0.25
     copy = History()
     copy.load_state_dict(history.state_dict())
+    assert copy.share_of_generations_with("D4 D4 D4 C4") == 0.5
+    assert copy.share_of_generations_with("D4 D4 D4 D4") == 1.0
     arrays = copy.arrays()
     assert arrays["selected"].tolist() == [[1, 0], [2, 4], [2, 0]]
     assert arrays["individual"].tolist() == [0, 4]

@@ -14,7 +14,8 @@ MEASURED = {("a", "x"): 1.0, ("b", "x"): 2.5, ("a", "y"): -3.0}
 
 
 def judge(source: str) -> Truth:
-    scope = Scope(["a", "b"], ["x", "y"], {("a", "x"): 1.5}, MEASURED, lambda place, value: f"{value:.1f}")
+    spreads = {("a", "x"): 0.2}
+    scope = Scope(["a", "b"], ["x", "y"], {("a", "x"): 1.5}, MEASURED, lambda place, value: f"{value:.1f}", spreads=spreads)
     return evaluate(parse(source), scope)
 
 
@@ -32,6 +33,7 @@ def judge(source: str) -> Truth:
         ("not cell('a', 'x') > 1", True, "not (1.0 > 1)"),
         ("cell('b', 'x') - paper('a', 'x') * 2 < -cell('a', 'y') / 2", True, "2.5 - (1.5 * 2) < --3.0 / 2"),
         ("abs(cell('a', 'y')) == 3", True, "abs(-3.0) == 3"),
+        ("cell('a', 'x') + spread('a', 'x') < 1.3", True, "1.0 + 0.2 < 1.3"),
         ("mean(cell('a', 'x'), cell('b', 'x')) == 1.75", True, "mean(1.0, 2.5) == 1.75"),
         ("max([cell(r, 'x') for r in rows()]) == 2.5", True, "max(1.0, 2.5) == 2.5"),
         ("min(cell('a', c) for c in columns()) < 0", True, "min(1.0, -3.0) < 0"),

@@ -41,7 +41,7 @@ def test_printed_digits_are_the_digits_shown(folder: Path) -> None:
 
 def test_claims_hold_for_the_numbers_the_paper_prints(folder: Path) -> None:
     table = load_table(folder)
-    printed = {place: Measurement(paper.value, None, 1, "measured") for place, paper in table.paper_values.items()}
+    printed = {place: Measurement(paper.value, paper.spread, 1, "measured") for place, paper in table.paper_values.items()}
     judged = judge_claims(table, printed)
     # A figure prints few numbers or none, so that its claims may have to wait for ours; none may contradict what is printed.
     assert [claim for claim in judged if claim.holds is False or (claim.holds is None and table.kind == "table")] == []
