@@ -3,8 +3,8 @@
     y[..., n] = sum over some axes of a[..., n] b[..., n]         a and b broadcast against each other
 
 Each sample multiplies a few numbers, so what counts is that all of it runs along contiguous rows of the batch. Small
-products are written down and summed; large ones would leave the cache, so their summands are added up one by one. Derivatives
-are sums of the same kind: the function can be differentiated any number of times.
+products are written down and summed; large ones would leave the cache, so their summands are added up one by one. Their
+derivatives are sums of the same kind: the function can be differentiated any number of times.
 """
 
 from math import prod
