@@ -8,8 +8,9 @@ With g the gradient of y_o, those of the other tensors are sums of the same two 
     contracted    dW = g p^T,   dp = W^T g,   dz_k = sum_d dp_(k, d) x_d^T,   dx_d = sum_k z_k^T dp_(k, d)
     mixed         dz_k = sum_c g_c u_(k, c)^T,   du_(k, c) = z_k^T g_c,   dW = du x^T,   dx = W^T du
 
-They are written by hand because a graph of so many small steps takes longer than the steps. The backward pass is made of
-differentiable functions and can be differentiated itself; p and u are then computed anew from what they depend on.
+They are written by hand for large batches, where they save a graph of many small steps and its copies; small ones are left
+to autograd. The backward pass is made of differentiable functions and can be differentiated itself; p and u are then
+computed anew from what they depend on.
 
 Layout: parts (copies, size, batch); what a sample adds has the axes (drawn, copies, output size, input size, batch).
 """
@@ -26,6 +27,8 @@ from torch import Tensor
 from emlp_rpp.networks.contractions import Contraction
 from emlp_rpp.networks.parts import Parts, concatenate
 from emlp_rpp.networks.small_products import sum_products
+
+_LARGE_BATCH = 200
 
 Named = dict[int, Tensor]  # by the number of a summand
 
@@ -59,7 +62,7 @@ class ContractionGroup:
         """p or u, (rows, size, batch)."""
         if self.mixed:
             return _multiply(matrix, parts[self.members[0].input])
-        return concatenate([_apply(each.as_maps(maps[each.kind]), parts[each.input]) for each in self.members], 0)
+        return concatenate([_apply(each, maps[each.kind], parts[each.input]) for each in self.members], 0)
 
     def add(self, totals: Named, matrix: Tensor, inner: Tensor, maps: Named) -> None:
         """Replaces the entries of ``totals``."""
@@ -68,8 +71,7 @@ class ContractionGroup:
             totals[self.members[0].output] = torch.addmm(total.flatten(1), matrix, inner.flatten(1)).view(total.shape)
             return
         for each, u in zip(self.members, self._pieces(inner)):
-            z = each.as_maps(maps[each.kind])
-            totals[each.output] = totals[each.output] + sum_products(z[:, None], u[:, :, None], (0, 3)).squeeze(3).squeeze(0)
+            totals[each.output] = totals[each.output] + sum_products(each.as_maps(maps[each.kind]), u, (0, 3))
 
     def backward(
         self, g: Named, matrix: Tensor, inner: Tensor, parts: Named, maps: Named, of_parts: Named, of_maps: Named
@@ -78,27 +80,27 @@ class ContractionGroup:
         if self.mixed:
             changes = []
             for each, u in zip(self.members, self._pieces(inner)):
-                z, gradient = each.as_maps(maps[each.kind])[:, None], g[each.output][None, :, :, None]
-                _accumulate(of_maps, each.kind, each.as_tensors(sum_products(gradient, u[:, :, None], (1,)).squeeze(1)))
-                changes.append(sum_products(gradient, z, (2,)).squeeze(2).flatten(0, 1))
+                z, gradient = each.as_maps(maps[each.kind]), _outer(g[each.output])
+                _accumulate(of_maps, each.kind, each.as_tensors(sum_products(gradient, u, (1,))))
+                changes.append(sum_products(gradient, z, (2,)).flatten(0, 1))
             entry, change = self.members[0].input, concatenate(changes, 0)
             _accumulate(of_parts, entry, _multiply(matrix.mT, change))
             return (change.flatten(1) @ parts[entry].flatten(1).mT).flatten()
         gradient = g[self.members[0].output]
         for each, change in zip(self.members, self._pieces(_multiply(matrix.mT, gradient))):
-            z, x, change = each.as_maps(maps[each.kind])[:, None], parts[each.input][None, :, None], change[:, :, :, None]
-            _accumulate(of_maps, each.kind, each.as_tensors(sum_products(change, x, (1,)).squeeze(1)))
-            _accumulate(of_parts, each.input, sum_products(change, z, (0, 2)).squeeze(2).squeeze(0))
+            z, x = each.as_maps(maps[each.kind]), _inner(parts[each.input])
+            _accumulate(of_maps, each.kind, each.as_tensors(sum_products(change, x, (1,))))
+            _accumulate(of_parts, each.input, sum_products(change, z, (0, 2)))
         return (gradient.flatten(1) @ inner.flatten(1).mT).flatten()
 
     def _pieces(self, rows: Tensor) -> list[Tensor]:
-        """(rows, size, batch) -> (drawn, copies, size, batch) of each member."""
-        pieces = rows.split([drawn * copies for drawn, copies in self._shapes])
-        return [piece.view(*shape, *rows.shape[1:]) for piece, shape in zip(pieces, self._shapes)]
-
-    @cached_property
-    def _shapes(self) -> list[tuple[int, int]]:
-        return [(each.drawn, each.output_copies if self.mixed else each.input_copies) for each in self.members]
+        """The rows of each member: u (drawn, b, 1, s_i, batch) or p (drawn, a, s_o, 1, batch)."""
+        if self.mixed:
+            shapes = [(each.drawn, each.output_copies, 1, each.input_size) for each in self.members]
+        else:
+            shapes = [(each.drawn, each.input_copies, each.output_size, 1) for each in self.members]
+        pieces = rows.split([shape[0] * shape[1] for shape in shapes]) if len(shapes) > 1 else [rows]
+        return [piece.view(*shape, -1) for piece, shape in zip(pieces, shapes)]
 
 
 class BilinearSteps:
@@ -165,14 +167,32 @@ class _BilinearSum(torch.autograd.Function):
 
 def add_bilinear(steps: BilinearSteps, weights: Tensor, results: Parts, parts: Parts, maps: Named) -> Parts:
     """Results plus the sums of all groups."""
+    if parts[0].shape[-1] < _LARGE_BATCH:
+        totals, sources = dict(enumerate(results)), dict(enumerate(parts))
+        for group in steps.groups:
+            matrix = group.matrix(weights)
+            group.add(totals, matrix, group.inner(matrix, sources, maps), maps)
+        return list(totals.values())
     chosen = [results[at] for at in steps.outputs] + [parts[at] for at in steps.inputs] + [maps[at] for at in steps.kinds]
     found = dict(zip(steps.outputs, _BilinearSum.apply(steps, weights, *chosen)))
     return [found.get(at, result) for at, result in enumerate(results)]
 
 
-def _apply(z: Tensor, x: Tensor) -> Tensor:
-    """z_k x_d of z (drawn, s_o, s_i, batch) and x (a, s_i, batch): (drawn * a, s_o, batch)."""
-    return sum_products(z[:, None], x[None, :, None], (3,)).squeeze(3).flatten(0, 1)
+def _apply(each: Contraction, maps: Tensor, part: Tensor) -> Tensor:
+    """z_k x_d, (drawn * a, s_o, batch)."""
+    return sum_products(each.as_maps(maps), _inner(part), (3,)).flatten(0, 1)
+
+
+def _inner(part: Tensor) -> Tensor:
+    """(a, s_i, batch) -> (1, a, 1, s_i, batch)."""
+    copies, size, batch = part.shape
+    return part.view(1, copies, 1, size, batch)
+
+
+def _outer(part: Tensor) -> Tensor:
+    """(b, s_o, batch) -> (1, b, s_o, 1, batch)."""
+    copies, size, batch = part.shape
+    return part.reshape(1, copies, size, 1, batch)
 
 
 def _multiply(matrix: Tensor, part: Tensor) -> Tensor:

@@ -49,14 +49,14 @@ class Contraction:
         return self.output_copies * self.input_copies * self.drawn
 
     def as_maps(self, tensors: Tensor) -> Tensor:
-        """(drawn, size, batch) -> (drawn, output_size, input_size, batch)."""
+        """(drawn, size, batch) -> (drawn, 1, output_size, input_size, batch)."""
         if not self._in_order:
             shaped = tensors.unflatten(1, self.sizes)
             tensors = shaped.permute(0, *(1 + axis for axis in self.axes), 1 + len(self.axes))
-        return tensors.reshape(len(tensors), self.output_size, self.input_size, -1)
+        return tensors.reshape(self.drawn, 1, self.output_size, self.input_size, -1)
 
     def as_tensors(self, maps: Tensor) -> Tensor:
-        """The inverse of ``as_maps``."""
+        """(drawn, output_size, input_size, batch) -> (drawn, size, batch)."""
         if self._in_order:
             return maps.flatten(1, 2)
         inverse = sorted(range(len(self.axes)), key=lambda at: self.axes[at])

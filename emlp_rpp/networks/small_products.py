@@ -2,9 +2,9 @@
 
     y[..., n] = sum over some axes of a[..., n] b[..., n]         a and b broadcast against each other
 
-Each sample multiplies a few numbers, so what counts is that all of it runs along contiguous rows of the batch. The whole
-product is written down only where its summands are too small to be added up one by one. Derivatives are sums of the same
-kind: the function can be differentiated any number of times.
+Each sample multiplies a few numbers, so what counts is that all of it runs along contiguous rows of the batch. Small
+products are written down and summed; large ones would leave the cache, so their summands are added up one by one. Their
+derivatives are sums of the same kind: the function can be differentiated any number of times.
 """
 
 from math import prod
@@ -13,50 +13,49 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_CALL_ENTRIES = 8_000  # of a summand; below, calls take longer than sums
+_SUMMAND_ENTRIES = 8_000  # smaller ones take longer to call than to add
 
 
-class _SumProducts(torch.autograd.Function):
+def sum_products(a: Tensor, b: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Without the summed axes."""
+    sizes = list(map(max, a.shape, b.shape))
+    if prod(sizes) > _SUMMAND_ENTRIES * prod(sizes[axis] for axis in axes):
+        return _SumLarge.apply(a, b, axes) if torch.is_grad_enabled() else _add_up(a, b, axes, sizes)
+    total = a * b
+    for axis in reversed(axes):  # one after the other: sums over several axes at once are slow
+        total = total.sum(axis) if sizes[axis] > 1 else total.squeeze(axis)
+    return total
+
+
+class _SumLarge(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, axes: tuple[int, ...]) -> Tensor:
-        return _sum_products(a, b, axes)
+        return _add_up(a, b, axes, list(map(max, a.shape, b.shape)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, tuple[int, ...]], output: Tensor) -> None:
+        ctx.axes = inputs[2]
         ctx.save_for_backward(*inputs[:2])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         a, b = ctx.saved_tensors
+        for axis in ctx.axes:
+            gradient = gradient.unsqueeze(axis)
         wanted_a, wanted_b, _ = ctx.needs_input_grad
-        gradient_a = _gradient(a, gradient, b) if wanted_a else None
-        gradient_b = _gradient(b, gradient, a) if wanted_b else None
-        return gradient_a, gradient_b, None
-
-
-def sum_products(a: Tensor, b: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Summed axes are kept with length 1."""
-    return _SumProducts.apply(a, b, axes) if torch.is_grad_enabled() else _sum_products(a, b, axes)
+        return _gradient(a, gradient, b) if wanted_a else None, _gradient(b, gradient, a) if wanted_b else None, None
 
 
 def _gradient(factor: Tensor, gradient: Tensor, other: Tensor) -> Tensor:
     """Summed where the product is longer than the factor; the same along an axis that only the factor has."""
     sizes = enumerate(zip(factor.shape, gradient.shape, other.shape))
     axes = tuple(at for at, (own, *rest) in sizes if own == 1 and max(rest) > 1)
-    return sum_products(gradient, other, axes).expand(factor.shape)
-
-
-def _sum_products(a: Tensor, b: Tensor, axes: tuple[int, ...]) -> Tensor:
-    sizes = list(map(max, a.shape, b.shape))
-    summands = prod(sizes[axis] for axis in axes)
-    if prod(sizes) > _CALL_ENTRIES * summands:
-        return _add_up(a, b, axes, sizes)
-    total = a * b
-    for axis in axes:  # one after the other: sums over several axes at once are slow
-        total = total.sum(axis, keepdim=True)
-    return total
+    total = sum_products(gradient, other, axes)
+    for axis in axes:
+        total = total.unsqueeze(axis)
+    return total.expand(factor.shape)
 
 
 def _add_up(a: Tensor, b: Tensor, axes: tuple[int, ...], sizes: list[int]) -> Tensor:
@@ -66,8 +65,6 @@ def _add_up(a: Tensor, b: Tensor, axes: tuple[int, ...], sizes: list[int]) -> Te
     total = lefts[0] * rights[0]
     for x, y in zip(lefts[1:], rights[1:]):
         total.addcmul_(x, y)
-    for axis in axes:
-        total = total.unsqueeze(axis)
     return total
 
 

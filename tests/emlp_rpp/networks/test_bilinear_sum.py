@@ -22,7 +22,7 @@ def plain_sum(steps: BilinearSteps, weights: Tensor, results: Parts, parts: Part
         rows = group.matrix(weights)
         start = 0
         for each in group.members:
-            z, x = each.as_maps(maps[each.kind]), parts[each.input]
+            z, x = each.as_maps(maps[each.kind]).squeeze(1), parts[each.input]
             if group.mixed:
                 own = rows[start : start + each.drawn * each.output_copies].view(each.drawn, each.output_copies, -1)
                 start += each.drawn * each.output_copies
@@ -35,10 +35,12 @@ def plain_sum(steps: BilinearSteps, weights: Tensor, results: Parts, parts: Part
     return totals
 
 
-def problem(group: Group, wanted: set[int] | None = None) -> tuple[BilinearSteps, Tensor, Parts, Parts, dict[int, Tensor]]:
+def problem(
+    group: Group, wanted: set[int] | None = None, batch: int = 3
+) -> tuple[BilinearSteps, Tensor, Parts, Parts, dict[int, Tensor]]:
     representation = (4 * Scalar + 3 * V + 2 * T(2) + T(3))(group).canonical
     layer = Bilinear(representation, representation).double()
-    parts = split_parts(torch.randn(3, representation.size, dtype=EXACT), representation)
+    parts = split_parts(torch.randn(batch, representation.size, dtype=EXACT), representation)
     steps = layer._steps(wanted)
     maps = {kind: layer._maps(kind, parts[kind]).clone() for kind in steps.kinds}
     results = [torch.randn_like(part) for part in parts]
@@ -52,9 +54,10 @@ def leaves(steps: BilinearSteps, weights: Tensor, results: Parts, parts: Parts, 
 
 @pytest.mark.parametrize("group", [O(3), Sp(1), Lorentz()], ids=str)
 @pytest.mark.parametrize("wanted", [None, {0, 2}, {1}])
-def test_values_and_both_derivatives_are_those_of_autograd(group: Group, wanted: set[int] | None):
+@pytest.mark.parametrize("batch", [3, 200])  # without and with the gradient by hand
+def test_values_and_both_derivatives_are_those_of_autograd(group: Group, wanted: set[int] | None, batch: int):
     torch.manual_seed(0)
-    arguments = problem(group, wanted)
+    arguments = problem(group, wanted, batch)
     inputs = leaves(*arguments)
     found: list[list[Tensor]] = []
     for function in (add_bilinear, plain_sum):
@@ -70,7 +73,8 @@ def test_values_and_both_derivatives_are_those_of_autograd(group: Group, wanted:
         torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_gradients_of_each_sample():
+def test_gradients_of_each_sample(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("emlp_rpp.networks.bilinear_sum._LARGE_BATCH", 1)
     steps, weights, _, parts, maps = problem(O(3))
 
     def loss(w: Tensor, sample: list[Tensor]) -> Tensor:
@@ -97,7 +101,7 @@ class LargestTensor(TorchDispatchMode):
 
 def test_the_matrices_of_samples_are_never_written():
     representation = (30 * Scalar + 20 * V + 6 * T(2) + 2 * T(3))(O(3))
-    layer, batch = Bilinear(representation, representation), 100
+    layer, batch = Bilinear(representation, representation), 300
     x = torch.randn(batch, representation.size, requires_grad=True)
     with LargestTensor() as largest:
         layer(x).sum().backward()
