@@ -28,7 +28,7 @@ def test_a_run_leaves_its_directory_and_is_not_repeated(tmp_path: Path):
     assert list(tmp_path.glob("wandb/offline-run-*"))
     record = only_record(tmp_path)
     assert record["metrics"]["test/accuracy"] > 0.7
-    trained, tested = {"train/loss", "train/accuracy"}, {"test/accuracy", "test/nll", "test/ece"}
+    trained, tested = {"train/loss", "train/accuracy"}, {"test/accuracy", "test/error", "test/nll", "test/ece"}
     assert set(record["metrics"]) == {*trained, *tested, "parameters"}
     assert record["data"]["fingerprint"]
     assert record["environment"]["threads"] == 1
