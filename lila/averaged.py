@@ -39,9 +39,27 @@ class AveragedNetwork(nn.Module):
         return self._transformed(inputs, 1, generator)
 
     def forward(self, copies: Tensor) -> Tensor:
-        """(N, S, ...) -> (N, C)."""
-        return self.network(copies.flatten(0, 1)).unflatten(0, copies.shape[:2]).mean(1)
+        """(N, S, ...) -> (N, C). Before a linear readout or after it the average is the same; before it, the readout and its
+        gradients take one S-th of the time."""
+        shape = copies.shape[:2]
+        readout = readout_of(self.network)
+        if readout is None:
+            return self.network(copies.flatten(0, 1)).unflatten(0, shape).mean(1)
+        averaging = readout.register_forward_pre_hook(lambda module, given: (given[0].unflatten(0, shape).mean(1),))
+        try:
+            return self.network(copies.flatten(0, 1))
+        finally:
+            averaging.remove()
 
     def _transformed(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
         noise = self.distribution.noise(count, self.samples, generator)
         return self.distribution.transform(inputs, noise.to(inputs.device))
+
+
+def readout_of(network: nn.Module) -> nn.Linear | None:
+    """The linear layer that gives a network its outputs, where that can be told: the end of a chain of layers, or what the
+    network itself calls its ``readout``."""
+    while isinstance(network, nn.Sequential) and len(network):
+        network = network[-1]
+    last = getattr(network, "readout", network)
+    return last if type(last) is nn.Linear else None

@@ -43,3 +43,8 @@ class LeNet(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         return self.layers(inputs)
+
+    @property
+    def readout(self) -> nn.Module:
+        """The linear layer whose outputs are the network's."""
+        return self.layers[-1]

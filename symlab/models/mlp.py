@@ -36,3 +36,8 @@ class MLP(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         return self.layers(inputs)
+
+    @property
+    def readout(self) -> nn.Module:
+        """The linear layer whose outputs are the network's."""
+        return self.layers[-1]

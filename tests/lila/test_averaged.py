@@ -3,11 +3,12 @@ import torch
 from torch import nn
 
 from lila.affine import AffineDistribution
-from lila.averaged import AveragedNetwork
+from lila.averaged import AveragedNetwork, readout_of
 from lila.distribution import Unchanged
 from lila.prediction import predict_averaged
 from symlab.errors import ConfigError
 from symlab.kfac import Classification
+from symlab.models import MLP, LeNet
 from symlab.trainer.descent import hyperparameter_names, weights_of
 
 
@@ -31,6 +32,20 @@ def test_equation_1(averaged, images):
         transformed = [averaged.distribution.transform(one, noise[n : n + 1, s : s + 1])[:, 0] for s in range(4)]
         expected = torch.stack([averaged.network(copy)[0] for copy in transformed]).mean(0)
         torch.testing.assert_close(found[n], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_averaging_before_a_linear_readout_is_the_same(averaged, images):
+    copies = averaged.copies(images, torch.Generator().manual_seed(7))
+    assert readout_of(averaged.network) is averaged.network[-1]
+    apart = AveragedNetwork(nn.Sequential(averaged.network, nn.Identity()), averaged.distribution, samples=4)
+    assert readout_of(apart.network) is None
+    torch.testing.assert_close(averaged(copies), apart(copies), rtol=1e-12, atol=1e-12)
+    assert not averaged.network[-1]._forward_pre_hooks
+
+
+@pytest.mark.parametrize("model", [MLP((1, 28, 28), 10, [4]), LeNet((1, 28, 28), 10)])
+def test_readouts_that_networks_name(model):
+    assert readout_of(model) is list(model.modules())[-1]
 
 
 def test_equation_10_averaging_logits_never_lowers_the_log_likelihood(averaged, images):
