@@ -31,8 +31,8 @@ EVALUATED_AT_ONCE = 500
 
 
 class InvariantWeights:
-    """``learning_rate`` is that of the first layer and of the factors L; mean and eta have their own, of the same shape.
-    ``kept_filters``: how many filters are kept after every epoch, for figures."""
+    """``learning_rate`` is that of the first layer; mean and factors of the output layer and eta have their own. Each goes
+    down to ``final_share`` of itself. ``kept_filters``: how many filters are kept after every epoch, for figures."""
 
     def __init__(
         self,
@@ -41,9 +41,10 @@ class InvariantWeights:
         data: Dataset,
         seed: int,
         learning_rate: float = 0.001,
-        final_learning_rate: float = 0.0,
         mean_learning_rate: float = 0.001,
+        factor_learning_rate: float = 0.001,
         invariance_learning_rate: float = 0.001,
+        final_share: float = 0.0,
         draws: int = 1,
         kept_filters: int = 0,
     ):
@@ -52,11 +53,15 @@ class InvariantWeights:
                 "learner=invariant_weights trains an invariant network: choose model=invariant_rff or invariant_relu"
             )
         self.model, self.plan, self.data, self.seed, self.draws = model, plan, data, seed, draws
-        eta, mean = model.transformations.eta, model.head.mean
-        others = [each for each in model.parameters() if each is not eta and each is not mean]
-        rated = [([mean], mean_learning_rate), ([eta], invariance_learning_rate), (others, learning_rate)]
+        factors = [each for each in model.head.parameters() if each is not model.head.mean]
+        rated = [
+            (list(model.basis.parameters()), learning_rate),
+            ([model.head.mean], mean_learning_rate),
+            (factors, factor_learning_rate),
+            ([model.transformations.eta], invariance_learning_rate),
+        ]
         groups = [
-            {"params": parameters, "start": start, "end": final_learning_rate * start / learning_rate}
+            {"params": parameters, "start": start, "end": final_share * start}
             for parameters, start in rated
             if parameters and parameters[0].requires_grad
         ]
