@@ -77,20 +77,25 @@ class KernelShape:
         return replace(self, group=subgroup)
 
 
+def _on_cpu(numbers: Any) -> Tensor:
+    """Indices are made on the CPU, whatever the default device is: on the meta device they would have no values."""
+    return torch.tensor(numbers, device="cpu")
+
+
 @cache
 def sources(shape: KernelShape, device: torch.device) -> Tensor:
     """For each entry of W, flattened, the entry of psi, flattened, that it is: int32 (|W|,)."""
     group, whole, pixels = shape.group, shape.whole, shape.kernel_size**2
     parts = [factor(element, group, whole)[0] for element in whole.elements]
-    coset = torch.tensor(coset_of(group, whole))
-    turned = torch.tensor([pixel_sources(part, shape.kernel_size) for part in parts])  # (g, y)
-    rows = torch.arange(shape.outputs)[:, None] * shape.cosets + coset  # (d, g): (d, t)
+    coset = _on_cpu(coset_of(group, whole))
+    turned = _on_cpu([pixel_sources(part, shape.kernel_size) for part in parts])  # (g, y)
+    rows = _on_cpu(range(shape.outputs))[:, None] * shape.cosets + coset  # (d, g): (d, t)
     if shape.is_lifting:
-        columns = torch.arange(shape.inputs)
+        columns = _on_cpu(range(shape.inputs))
         found = (rows[:, :, None] * shape.inputs + columns)[..., None] * pixels + turned[None, :, None, :]
     else:
-        relative = torch.tensor([[group.position(multiply(inverse(g), h)) for h in parts] for g in parts])  # (g, h)
-        columns = torch.arange(shape.inputs)[:, None] * shape.cosets + coset  # (c, h): (c, s)
+        relative = _on_cpu([[group.position(multiply(inverse(g), h)) for h in parts] for g in parts])  # (g, h)
+        columns = _on_cpu(range(shape.inputs))[:, None] * shape.cosets + coset  # (c, h): (c, s)
         pairs = rows[:, :, None, None] * (shape.inputs * shape.cosets) + columns  # (d, g, c, h)
         entries = pairs * len(group) + relative[None, :, None, :]
         found = entries[..., None] * pixels + turned[None, :, None, None, :]

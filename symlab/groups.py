@@ -42,7 +42,8 @@ def act(element: Element, images: Tensor) -> Tensor:
 @cache
 def pixel_sources(element: Element, extent: int) -> tuple[int, ...]:
     """The action as an index: pixel i of ``act(element, image)``, row by row, is pixel ``pixel_sources[i]`` of the image."""
-    return tuple(act(element, torch.arange(extent**2).view(extent, extent)).flatten().tolist())
+    pixels = torch.arange(extent**2, device="cpu").view(extent, extent)  # on the CPU, whatever the default device is
+    return tuple(act(element, pixels).flatten().tolist())
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,14 @@ def test_sums_of_kernels_have_the_parameters_of_their_groups():
     assert count[pathways] == 870_800 + 6_966_400
 
 
+def test_sizes_of_a_relaxed_network_are_known_without_memory():
+    """What a plan asks for: everything on the meta device, the first time that these shapes are met."""
+    with torch.device("meta"):
+        model = EquivariantNetwork((1, 28, 28), 10, group="C4", prior="D4", channels=40)
+        assert model(torch.empty(4, 1, 28, 28)).shape == (4, 10)
+    assert model(torch.empty(4, 1, 28, 28, device="meta")).is_meta
+
+
 def test_a_prior_starts_with_the_larger_group_and_trains_without():
     torch.manual_seed(0)
     model, images = network("C1", prior="D4"), torch.randn(5, 2, 8, 8)
