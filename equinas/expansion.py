@@ -84,7 +84,7 @@ def _on_cpu(numbers: Any) -> Tensor:
 
 @cache
 def sources(shape: KernelShape, device: torch.device) -> Tensor:
-    """For each entry of W, flattened, the entry of psi, flattened, that it is: int32 (|W|,)."""
+    """For each entry of W, flattened, the entry of psi, flattened, that it is: int64 (|W|,)."""
     group, whole, pixels = shape.group, shape.whole, shape.kernel_size**2
     parts = [factor(element, group, whole)[0] for element in whole.elements]
     coset = _on_cpu(coset_of(group, whole))
@@ -99,14 +99,14 @@ def sources(shape: KernelShape, device: torch.device) -> Tensor:
         pairs = rows[:, :, None, None] * (shape.inputs * shape.cosets) + columns  # (d, g, c, h)
         entries = pairs * len(group) + relative[None, :, None, :]
         found = entries[..., None] * pixels + turned[None, :, None, None, :]
-    return found.flatten().to(device, torch.int32)
+    return found.flatten().to(device)
 
 
 @cache
 def positions(shape: KernelShape, device: torch.device) -> Tensor:
-    """The places of each entry of psi in W: int32 (|G|, |psi|)."""
+    """The places of each entry of psi in W: int64 (|G|, |psi|)."""
     order = sources(shape, torch.device("cpu")).argsort(stable=True)
-    return order.view(-1, len(shape.group)).T.contiguous().to(device, torch.int32)
+    return order.view(-1, len(shape.group)).T.contiguous().to(device)
 
 
 class _Expand(torch.autograd.Function):
@@ -134,4 +134,4 @@ def expand(weight: Tensor, shape: KernelShape) -> Tensor:
 def relax_kernel(weight: Tensor, shape: KernelShape, subgroup: Group) -> Tensor:
     """psi~[(d, t), (c, s)](g') = psi[d, c](t^-1 g' s), Eq. 4: the subgroup's kernel with the same W."""
     target = shape.relaxed(subgroup)
-    return expand(weight, shape).flatten()[positions(target, weight.device)[0].long()].view(target.weight)
+    return expand(weight, shape).flatten()[positions(target, weight.device)[0]].view(target.weight)
