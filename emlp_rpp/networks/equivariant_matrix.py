@@ -188,6 +188,12 @@ class EquivariantMatrix(nn.Module):
         ]
         self.coefficients.copy_(torch.cat(parts))
 
+    def squared_scales(self) -> Tensor:
+        """t^2 of each coefficient, (rank,): |W|^2 is the sum of t^2 c^2."""
+        counts = torch.tensor([tiles.count for tiles in self._tiles], device="cpu")
+        scales = torch.tensor([self._scales[tiles.basis] for tiles in self._tiles], dtype=torch.float64, device="cpu")
+        return scales.square().repeat_interleave(counts).to(self.coefficients.device)
+
     def _split_bases(self, dtype: torch.dtype) -> list[Tensor]:
         parts = self.bases.to(dtype).split([rank * size for rank, size in self._shapes])
         return [part.view(shape) for part, shape in zip(parts, self._shapes)]

@@ -49,6 +49,17 @@ class EquivariantLinear(nn.Module):
         check_input(x, self.rep_in)
         return functional.linear(x, self.weight(), self.bias().squeeze(1) if self.bias.rank else None)
 
+    def dense(self) -> tuple[Tensor, Tensor]:
+        """W (rep_out.size, rep_in.size) and b (rep_out.size,), linear in the coefficients."""
+        return self.weight(), self.bias().squeeze(1)
+
+    def multiplicities(self) -> dict[str, Tensor]:
+        """The squared norm of W, or of b, for each coefficient that is 1 where all others are 0."""
+        return {
+            "weight.coefficients": self.weight.squared_scales(),
+            "bias.coefficients": self.bias.squared_scales(),
+        }
+
     def forward_parts(self, parts: Parts) -> Parts:
         components = self.weight.components
         weights = iter(self.weight.assemble([each for each in components if each[1]]))
