@@ -41,9 +41,9 @@ _FULL_WIDTH = 256  # channels for which the numbers of hidden tensors are given
 @dataclass(frozen=True)
 class Locomotion:
     """``identifier`` and ``options`` make the simulator; ``read`` turns its observations into states; ``action_order`` its
-    actions into ours. ``spread`` is how standard deviations of actions transform: as actions, without signs. ``elements`` are
-    all of the group but the identity, or some of a continuous one. ``hidden_vectors`` and ``hidden_matrices`` are the tensors
-    of rank 1 and 2 in a hidden layer of 256 channels, the rest scalars."""
+    actions into ours. ``spread`` is how standard deviations of actions transform: as actions, without signs. ``elements``
+    are all of the group but the identity, or some of a continuous one. ``hidden_vectors`` and ``hidden_matrices`` are the
+    tensors of rank 1 and 2 in a hidden layer of 256 channels, the rest scalars."""
 
     name: str
     identifier: str
@@ -76,7 +76,8 @@ class Locomotion:
         """(..., observation_size) -> (..., state.size)."""
         if observations.shape[-1:] != (self.observation_size,):
             raise ConfigError(
-                f"observations of shape {observations.shape} do not fit: {self.identifier} observes {self.observation_size} numbers"
+                f"observations of shape {observations.shape} do not fit: {self.identifier} observes "
+                f"{self.observation_size} numbers"
             )
         return self.read(observations)
 
@@ -134,8 +135,8 @@ def halfcheetah() -> Locomotion:
 def swimmer() -> Locomotion:
     """Observed: heading | 2 joints | velocities along x | y | of the heading | of 2 joints.
 
-    Left to right (Z_2): y, heading and joints change sign, exactly. Head to tail (Z_2'): the joints change places. The heading
-    is that of the first link and the velocity that of a point fixed to it, so this second symmetry is far from exact.
+    Left to right (Z_2): y, heading and joints change sign, exactly. Head to tail (Z_2'): the joints change places. The
+    heading is that of the first link and the velocity that of a point fixed to it, so this symmetry is far from exact.
     """
     group = DirectProduct(Z(2), Z(2))
     unmoved, reflected = Representation.scalar(group), PseudoScalar(Z(2)).lift(group, 0)

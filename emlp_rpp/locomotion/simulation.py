@@ -35,9 +35,10 @@ def make_simulator(robot: Locomotion) -> Any:
 
 def make_symmetric(robot: Locomotion) -> Any:
     """The same with observations and actions in the coordinates on which the group acts, float32."""
-    gymnasium = import_extra("gymnasium")
+    gymnasium: Any = import_extra("gymnasium")
+    wrapper: Any = gymnasium.Wrapper
 
-    class Symmetric(gymnasium.Wrapper):  # type: ignore[misc, name-defined]
+    class Symmetric(wrapper):
         def __init__(self, env: Any):
             super().__init__(env)
             size, limit = robot.state.size, env.action_space.high
