@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -85,9 +86,9 @@ class _locked:  # noqa: N801  (a context manager, read as a verb)
 
 def _read(path: Path) -> AgentRecord:
     try:
-        with np.load(path) as arrays:
+        with path.open("rb") as file, np.load(file) as arrays:
             return AgentRecord(**{name: arrays[name] for name in AgentRecord.__dataclass_fields__})
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
         raise DataError(f"{path} is damaged ({error}): delete it to record it again") from error
 
 

@@ -146,7 +146,7 @@ class Table:
         return self.scales[name]
 
     def metric(self, row: Line, column: Line) -> Metric:
-        """A row's metric fields replace the column's field by field; where both name a metric, the row's replaces all of them.
+        """A row's metric fields replace the column's field by field; all of them, where both name a metric.
 
         ``{row}`` in a metric stands for the row's label: a column of one number for each layer, say.
         """

@@ -13,6 +13,12 @@ from experiments.tabulation.specification import load_tables
 from experiments.tabulation.table import Cell, Table
 from experiments.workers import Job, Result, run_job
 
+EXTRAS = {
+    "model=sparse_gp": "gpytorch",
+    "data=locomotion": "stable_baselines3",
+    "computation=learning_curve": "stable_baselines3",
+}
+
 
 @cache
 def all_tables() -> dict[str, Table]:
@@ -33,7 +39,7 @@ def can_run(cell: Cell) -> bool:
     """Whether it has a run, and the extra that the run needs is there."""
     if cell.overrides is None:
         return False
-    return "model=sparse_gp" not in cell.overrides or find_spec("gpytorch") is not None
+    return all(find_spec(module) is not None for need, module in EXTRAS.items() if need in cell.overrides)
 
 
 def choices() -> list:
@@ -66,6 +72,8 @@ class InThisProcess:
 @pytest.mark.parametrize("table", choices())
 def test_the_smoke_scale_of_every_table_fills_every_cell_that_has_a_run(table: str, tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if any(override in EXTRAS for override in all_tables()[table].overrides):
+        monkeypatch.setenv("SYMLAB_DATA", str(tmp_path / "data"))  # recordings are made anew
     monkeypatch.setattr("experiments.filling.WorkerPool", InThisProcess)
     request = parse([f"table={table}", "scale=smoke", "tracking=off", "hardware.threads=1"])
     assert reproduce(request) == 0
