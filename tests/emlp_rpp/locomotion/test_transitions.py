@@ -59,7 +59,7 @@ def built(monkeypatch) -> tuple[AgentRecord, transitions.TransitionData]:
 
 
 def test_the_data_set(built):
-    record, data = built
+    _, data = built
     assert data.train.inputs.shape == (50, 8 + 10 * 2)
     assert data.train.targets.shape == (50, 80)
     assert data.states.shape == (3, 101, 8)
