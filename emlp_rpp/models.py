@@ -4,6 +4,7 @@ A ``Signature`` is the type of a map: s scalars and v vectors of R^(p, q) -> c t
 the network for it. The MLP knows only the sizes, the equivariant ones the group, which acts on R^(p, q):
 
     component      of O(p, q): all of it ("full"), determinant 1 ("special"), the exponentials alone ("connected")
+    prior          variances of an RPP-EMLP's equivariant and free weights
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from emlp_rpp.groups import SO, Group, O, Trivial
 from emlp_rpp.groups.orthogonal import algebra, signature
 from emlp_rpp.groups.weights import orthogonal_weights
 from emlp_rpp.networks import EMLP, MLP, transform_batch
+from emlp_rpp.pathways import PathwayEMLP, PathwayPrior
 from emlp_rpp.representations import Representation, Scalar, T, V
 from symlab.errors import ConfigError
 
@@ -132,6 +134,21 @@ class Equivariant:
     def build(self, signature: Signature) -> nn.Module:
         source, target = signature.source(self.group), signature.target(self.group)
         return EMLP(source, target, channels=self.channels, layers=self.layers)
+
+
+@dataclass(frozen=True)
+class Pathways:
+    """An RPP-EMLP of a group given by name; ``subgroup`` is kept exactly, none of it where it is None."""
+
+    group: Group
+    prior: PathwayPrior
+    channels: int = 384
+    layers: int = 3
+    subgroup: Group | None = None
+
+    def build(self, signature: Signature) -> nn.Module:
+        source, target = signature.source(self.group), signature.target(self.group)
+        return PathwayEMLP(source, target, self.channels, self.layers, self.prior, subgroup=self.subgroup)
 
 
 def tensor_map(

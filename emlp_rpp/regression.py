@@ -1,6 +1,9 @@
 """Regression as the thesis trains it (appendix A.1.9, A.1.10): Adam at a constant rate, early stopping on validation data.
 
-    L(theta) = 1/(B D) sum_n |f(x_n; theta) - y_n|^2
+    L(theta) = 1/(B D) sum_n |f(x_n; theta) - y_n|^2  - 1/N log p(theta)
+
+p(theta) is the prior of residual pathways, where the network has any (section 3.4), and 1 for other networks: it counts once
+for all N training examples.
 
 Early stopping: training lasts as long as it was planned; evaluated are the weights of lowest validation error, which is
 computed ``validations`` times, evenly over the epochs.
@@ -14,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from emlp_rpp.models import Augmented
+from emlp_rpp.pathways import adam, has_prior, negative_log_prior
 from symlab.data.dataset import Dataset
 from symlab.errors import ConfigError
 from symlab.trainer.evaluation import regression_metrics
@@ -35,9 +39,10 @@ class Regression:
         if validations < 1:
             raise ConfigError(f"learner.validations={validations} does not fit: at least 1 is needed")
         self.model, self.data, self.validation = model, data, data.validation
-        self.last_epoch = plan.epochs - 1
+        self.last_epoch, self.train_size = plan.epochs - 1, plan.train_size
         self.every = max(1, plan.epochs // validations)
-        self.optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=learning_rate)
+        self.optimizer = adam(model, learning_rate)
+        self.has_prior = has_prior(model)
         self.best_error = inf
         self.best: dict[str, Tensor] = {}
 
@@ -48,7 +53,8 @@ class Regression:
         if isinstance(self.model, Augmented):
             inputs, targets = self.model.augment(inputs, targets)
         loss = (self.model(inputs) - targets).square().mean()
-        loss.backward()
+        objective = loss + negative_log_prior(self.model) / self.train_size if self.has_prior else loss
+        objective.backward()
         self.optimizer.step()
         return {"loss": loss.item()}
 

@@ -32,6 +32,9 @@ class TableRun:
         return f"{self.row} / {self.column} / seed {self.config.seed}"
 
 
+SEED = "${seed}"  # in an override: the run's seed, for example which of the published splits a run uses
+
+
 class TableRuns:
     """All runs of a table at one scale, in the order of the cells; runs shared by several cells occur once."""
 
@@ -40,19 +43,21 @@ class TableRuns:
         self.cells = table.cells(scale)
         self.runs: dict[str, TableRun] = {}
         self.keys: dict[tuple[str, str], list[str]] = {}  # of a cell, one per seed
-        composed: dict[tuple[str, ...], RunConfig] = {}
+        composed: dict[tuple[str, ...], RunConfig] = {}  # by the overrides, with the seed where they depend on it
         for cell in self.cells:
             if cell.overrides is None:
                 continue
             tracked = (*extra, f"tracking.group={table.id}", f"tracking.tags={_tags(table, cell, scale)}")
             overrides = (*cell.overrides, *tracked)
-            if cell.overrides not in composed:
-                try:
-                    composed[cell.overrides] = compose_run(overrides)
-                except SymlabError as error:
-                    raise type(error)(f"table {table.id}, {cell.row} / {cell.column}: {error}") from error
+            depends_on_seed = any(SEED in override for override in cell.overrides)
             for seed in cell.seeds:
-                config = replace(composed[cell.overrides], seed=seed)
+                own = (*cell.overrides, f"seed={seed}") if depends_on_seed else cell.overrides
+                if own not in composed:
+                    try:
+                        composed[own] = compose_run((*own, *tracked))
+                    except SymlabError as error:
+                        raise type(error)(f"table {table.id}, {cell.row} / {cell.column}: {error}") from error
+                config = replace(composed[own], seed=seed)
                 key = config.key
                 self.keys.setdefault(cell.place, []).append(key)
                 if key not in self.runs:

@@ -39,13 +39,14 @@ def hamiltonian(states: Array) -> Array:
     return kinetic + (stretched[0] ** 2 + stretched[1] ** 2) / 2 + x1[..., 2] + x2[..., 2]
 
 
-def derivative(states: Array) -> Array:
-    """J grad H: (..., 12) -> (..., 12)."""
+def derivative(states: Array, force: Array | None = None) -> Array:
+    """J grad H: (..., 12) -> (..., 12); ``force`` (3,) acts on both masses besides."""
     x1, x2, p1, p2 = (states[..., 3 * i : 3 * i + 3] for i in range(4))
     between = x1 - x2
     length, distance = (np.linalg.norm(vector, axis=-1, keepdims=True) for vector in (x1, between))
     first, second = (1 - 1 / length) * x1, (1 - 1 / distance) * between
     gravity = np.array([0.0, 0.0, 1.0])
+    gravity = gravity if force is None else gravity - force
     return np.concatenate([p1, p2, -first - second - gravity, second - gravity], axis=-1)
 
 
@@ -63,13 +64,13 @@ def initial_states(count: int, generator: np.random.Generator) -> Array:
     return states
 
 
-def integrate(states: Array, points: int, tolerance: float = TOLERANCE) -> Array:
+def integrate(states: Array, points: int, tolerance: float = TOLERANCE, force: Array | None = None) -> Array:
     """(N, 12) -> (N, points, 12) at 0, 0.2, 0.4, ... seconds, by Runge and Kutta's method of order 8."""
     times = INTERVAL * np.arange(points)
     parts = []
     for block in np.split(states, range(_BLOCK, len(states), _BLOCK)):
         solved = solve_ivp(
-            lambda _, flat, shape=block.shape: derivative(flat.reshape(shape)).reshape(-1),
+            lambda _, flat, shape=block.shape: derivative(flat.reshape(shape), force).reshape(-1),
             (0.0, times[-1]),
             block.reshape(-1),
             method="DOP853",
@@ -103,22 +104,37 @@ def build(
 ) -> TrajectoryData:
     """Of each initial condition one of its chunks of ``chunk_points`` points, without overlap; ``rollout_size`` of the test
     trajectories are kept whole."""
-    sizes = {"train": train_size, "validation": validation_size, "test": test_size}
-    if min(sizes.values()) < 1 or not 1 <= rollout_size <= test_size:
-        raise DataError(f"data sizes {sizes} and data.rollout_size={rollout_size} do not fit: 1 to data.test_size rollouts")
+    sizes = (train_size, validation_size, test_size)
+    return draw("double spring pendulum", sizes, rollout_size, chunk_points, points, seed)
+
+
+def draw(
+    name: str,
+    sizes: tuple[int, int, int],
+    rollout_size: int,
+    chunk_points: int,
+    points: int,
+    seed: int,
+    force: Array | None = None,
+) -> TrajectoryData:
+    """``sizes``: of training, validation and test. The initial conditions do not depend on ``force``."""
+    train_size, validation_size, test_size = sizes
+    parts = {"train": train_size, "validation": validation_size, "test": test_size}
+    if min(sizes) < 1 or not 1 <= rollout_size <= test_size:
+        raise DataError(f"data sizes {parts} and data.rollout_size={rollout_size} do not fit: 1 to data.test_size rollouts")
     if not 2 <= chunk_points <= points:
         raise DataError(f"data.chunk_points={chunk_points} does not fit: 2 to data.points={points}")
     splits, rollouts = {}, torch.empty(0)
-    for stream, (name, size) in enumerate(sizes.items()):
+    for stream, (part, size) in enumerate(parts.items()):
         generator = np.random.default_rng((seed, stream))
-        trajectories = integrate(initial_states(size, generator), points)
+        trajectories = integrate(initial_states(size, generator), points, force=force)
         starts = chunk_points * generator.integers(points // chunk_points, size=size)
         window = starts[:, None] + np.arange(chunk_points)
         chunks = torch.tensor(trajectories[np.arange(size)[:, None], window], dtype=torch.float32)
-        splits[name] = Split(chunks[:, 0], chunks[:, 1:].flatten(1))
+        splits[part] = Split(chunks[:, 0], chunks[:, 1:].flatten(1))
         rollouts = torch.tensor(trajectories[:rollout_size])
     return TrajectoryData(
-        name="double spring pendulum",
+        name=name,
         train=splits["train"],
         validation=splits["validation"],
         test=splits["test"],

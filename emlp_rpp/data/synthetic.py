@@ -1,7 +1,8 @@
-"""Functions with a known symmetry, sampled (thesis, section 2.7.1 and appendix A.1.10).
+"""Functions with a known symmetry, sampled (thesis, section 2.7.1, appendix A.1.10 and A.2.3.1).
 
     O5Invariant   2 V -> scalar          f = sin|x1| - |x2|^3 / 2 + x1.x2 / (|x1| |x2|)
     Inertia       5 scalars + 5 V -> T2  I = sum_i m_i (x_i.x_i 1 - x_i x_i^T)
+    ModifiedInertia   the same types     I + 0.3 I^2 z z^T I, z the unit vector of the third axis: O(3) is broken
     Scattering    4 V -> scalar          4 [p^(m p'^n) - (p.p' - p.p) eta^mn] [q_(m q'_n) - (q.q' - q.q) eta_mn]
 
 Layout: inputs (N, D) float64, scalars first, then the vectors one after the other; targets (N, E), a matrix row by row.
@@ -9,7 +10,7 @@ The k-th row of a sample does not depend on how many are drawn, so smaller train
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -76,6 +77,30 @@ class Inertia:
 
     def scale(self, inputs: Array) -> None:
         return None
+
+
+@dataclass(frozen=True)
+class ModifiedInertia(Inertia):
+    """Inertia with a term that knows the z axis.
+
+    ``form``  "printed"    I + strength I^2 z z^T I
+              "released"   I + strength (I z) z^T
+    # Paper: prints the first, of the third power in I; the released code has the second, of the first power.
+    """
+
+    strength: float = 0.3
+    form: Literal["printed", "released"] = "printed"
+
+    name = "modified inertia"
+
+    def targets(self, inputs: Array) -> Array:
+        inertia = super().targets(inputs).reshape(-1, 3, 3)
+        row = inertia[:, 2, :]  # z^T I; I is symmetric, so I z too
+        if self.form == "printed":
+            added = np.einsum("nab,nb,nc->nac", inertia, row, row)
+        else:
+            added = row[:, :, None] * np.array([0.0, 0.0, 1.0])
+        return (inertia + self.strength * added).reshape(-1, 9)
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,9 @@ class PathwayBlock(nn.Module):
         rest = h[0][self.gate.gates :]
         return [rest, *h[1:]] if len(rest) else h[1:]
 
+    def learning_rate_factors(self) -> dict[str, float]:
+        return {} if self.swish_weight is None else {"swish_weight": self.prior.residual_rate}
+
     def negative_log_prior(self) -> Tensor:
         """Of the block's own weights; its linear layer has its own."""
         terms = [torch.zeros((), device=next(self.parameters()).device)]

@@ -22,15 +22,21 @@ from symlab.errors import ConfigError
 @dataclass(frozen=True)
 class PathwayPrior:
     """``equivariant_variance`` is sigma_a^2, ``residual_variance`` sigma_b^2; a path of variance 0 is left out, so without
-    the residual one a network is constrained, without the equivariant one it is free."""
+    the residual one a network is constrained, without the equivariant one it is free. ``residual_rate``: the learning
+    rate of B where A is beside it, in units of A's.
+
+    # Paper: one learning rate. A step of Adam has the length of its rate however small the gradient is, in each of the many
+    # entries of B; at A's rate they drown the equivariant path in noise.
+    """
 
     equivariant_variance: float = 1e5
     residual_variance: float = 1.0
+    residual_rate: float = 0.1
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not (value >= 0 and math.isfinite(value)):
-                raise ConfigError(f"prior.{name}={value} does not fit: a variance is a finite number from 0 on")
+                raise ConfigError(f"prior.{name}={value} does not fit: variances and rates are finite numbers from 0 on")
         if not self.equivariant_variance and not self.residual_variance:
             raise ConfigError("prior: both variances are 0, so no path is left: make one of them positive")
 

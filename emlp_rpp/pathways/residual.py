@@ -58,6 +58,12 @@ class ResidualPathway(nn.Module):
         variances = {"equivariant": self.prior.equivariant_variance, "residual": self.prior.residual_variance}
         return torch.stack([self.squared_norm(name) / (2 * variances[name]) for name in self.paths]).sum()
 
+    def learning_rate_factors(self) -> dict[str, float]:
+        """Read by ``symlab.trainer.descent``: B beside A has a rate of its own."""
+        if self.equivariant is None or self.residual is None:
+            return {}
+        return {f"residual.{name}": self.prior.residual_rate for name, _ in self.residual.named_parameters()}
+
     @torch.no_grad()
     def dense(self) -> tuple[Tensor, Tensor]:
         """A + B and a + b."""

@@ -66,7 +66,7 @@ def nearest_parameters(layer: nn.Module, weight: Tensor, bias: Tensor) -> dict[s
                 f"weights {tuple(weight.shape)} and biases {tuple(bias.shape)} do not fit: the layer's are "
                 f"{tuple(own_weight.shape)} and {tuple(own_bias.shape)}"
             )
-        product = (own_weight * weight).sum() + (own_bias * bias).sum()
+        product = (own_weight * weight.detach()).sum() + (own_bias * bias.detach()).sum()
         found = torch.autograd.grad(product, list(parameters.values()), allow_unused=True)
     multiplicities = layer.multiplicities()  # type: ignore[operator]
     nearest = {}

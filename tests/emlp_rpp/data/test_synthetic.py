@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from emlp_rpp.data.synthetic import Inertia, O5Invariant, Scattering, Task, build
-from emlp_rpp.groups import Group, Lorentz, O
+from emlp_rpp.data.synthetic import Inertia, ModifiedInertia, O5Invariant, Scattering, Task, build
+from emlp_rpp.groups import Embedded, Group, Lorentz, O
 from emlp_rpp.representations import Representation, Scalar, T, V
 from symlab.errors import DataError
 
@@ -64,6 +64,27 @@ def test_the_inertia_by_sums_over_masses():
             expected += mass * ((x @ x) * np.eye(3) - np.outer(x, x))
         np.testing.assert_allclose(result.reshape(3, 3), expected)
     assert (inputs[:, :5] > 0).all()
+
+
+@pytest.mark.parametrize("form", ["printed", "released"])
+def test_the_modified_inertia_by_products_of_matrices(form: str):
+    z = np.array([[0.0], [0.0], [1.0]])
+    inputs = Inertia().sample(4, np.random.default_rng(0))
+    task = ModifiedInertia(strength=0.3, form=form)  # type: ignore[arg-type]
+    for inertia, result in zip(Inertia().targets(inputs).reshape(-1, 3, 3), task.targets(inputs).reshape(-1, 3, 3)):
+        added = inertia @ inertia @ z @ z.T @ inertia if form == "printed" else inertia @ z @ z.T
+        np.testing.assert_allclose(result, inertia + 0.3 * added, rtol=1e-12)
+
+
+def test_the_modified_inertia_is_broken_to_rotations_about_z():
+    generator = np.random.default_rng(1)
+    task = ModifiedInertia()
+    inputs = task.sample(20, generator)
+    for group, holds in ((Embedded(O(2)), True), (O(3), False)):
+        source, target = (5 * Scalar + 5 * V)(group), T(2)(group)
+        element = group.random_element(generator)
+        moved = task.targets(inputs @ source.matrix(element).T)
+        assert np.allclose(moved, task.targets(inputs) @ target.matrix(element).T) == holds
 
 
 def test_scattering_by_contraction_of_every_index():
