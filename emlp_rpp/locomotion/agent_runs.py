@@ -52,7 +52,11 @@ class AgentRecord:
 
 
 def agent_key(settings: AgentSettings) -> str:
-    return run_key({"format": _FORMAT, **asdict(settings)})
+    """An agent of MLPs has no prior, whatever is set."""
+    content = {"format": _FORMAT, **asdict(settings)}
+    if settings.kind == "mlp":
+        del content["prior"]
+    return run_key(content)
 
 
 def agent_record(settings: AgentSettings, root: str) -> AgentRecord:

@@ -4,7 +4,11 @@ Learned temperature from 1 with target entropy -dim(U)/2, two critics, Adam at 3
 at norm 0.5, one step of learning a step of the simulator after the first ``learning_starts``, which are random. The last
 layer of the policy starts 100 times smaller. For RPP agents Adam has betas (0.5, 0.999).
 
-# Paper: prints no prior variances for agents; these are the ones of its transition models, 1e6 and 3.
+The negative log prior of RPP-EMLPs, divided by the number of transitions of the run, is added to the losses of policy and
+critics.
+
+# Paper: prints no prior variances for agents; these are the ones of its transition models, 1e6 and 3. The residual path has
+# the rate of the equivariant one here: stable-baselines3 sets one rate for all parameters of an optimiser.
 """
 
 from dataclasses import dataclass, field

@@ -7,7 +7,6 @@ An equivariant policy draws rho_U(g) u for rho_X(g) x as often as u for x, since
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import torch
@@ -106,9 +105,9 @@ class PathwayActorPolicy(PlainPolicy):
         super()._build(lr_schedule)
         self._penalise(self.actor)
 
-    @staticmethod
-    def _penalise(part: Any) -> None:
-        part.optimizer.penalty = partial(negative_log_prior, part)
+    def _penalise(self, part: Any) -> None:
+        """The prior counts once for all transitions of the run."""
+        part.optimizer.penalty = lambda: negative_log_prior(part) / self.settings.steps
 
 
 class PathwayPolicy(PathwayActorPolicy):

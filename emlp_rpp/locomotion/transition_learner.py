@@ -1,9 +1,9 @@
 """Learning transitions from chunks, and how far rollouts are from what the simulator did (thesis, Table 3.3).
 
-    L(theta) = 1/B sum_n |rollout(x_n, u_n; theta) - x_n|_1  - log p(theta)
+    L(theta) = 1/B sum_n |rollout(x_n, u_n; theta) - x_n|_1  - 1/N log p(theta)
 
 The norm is over all coordinates of all states of a chunk; p is the prior of residual pathways, where the model has any,
-and 1 otherwise. Adam, the rate annealed to zero by a cosine.
+and 1 otherwise, and counts once for all N chunks. Adam, the rate annealed to zero by a cosine.
 
     test/rollout_error_T        geometric mean of |a - b| / (|a| + |b|) over the first T states and all test trajectories
     test/equivariance_error     geometric mean of Eq. 3.3 of the change f along the test trajectories, over all elements of
@@ -25,7 +25,8 @@ from emlp_rpp.dynamics.measures import geometric_mean, log_error, relative_error
 from emlp_rpp.locomotion.converters import Array
 from emlp_rpp.locomotion.transition_model import TransitionModel
 from emlp_rpp.locomotion.transitions import TransitionData
-from emlp_rpp.pathways import has_prior, negative_log_prior
+from emlp_rpp.pathways import adam, has_prior, negative_log_prior
+from emlp_rpp.pathways.optimisation import set_learning_rate
 from symlab.data.dataset import Dataset
 from symlab.errors import ConfigError
 from symlab.trainer.descent import cosine_annealed
@@ -47,17 +48,17 @@ class TransitionLearning:
             raise ConfigError(f"model.environment={model.robot.name} does not fit: the data are of {data.robot.name}")
         self.model, self.data, self.plan, self.rate = model, data, plan, learning_rate
         self.has_prior = has_prior(model)
-        self.optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=learning_rate)
+        self.optimizer = adam(model, learning_rate)
         self.steps_done = 0
 
     def step(self, batch: Batch) -> dict[str, float]:
-        for group in self.optimizer.param_groups:
-            group["lr"] = cosine_annealed(self.rate, 0.0, self.steps_done, self.plan.total_steps)
+        rate = cosine_annealed(self.rate, 0.0, self.steps_done, self.plan.total_steps)
+        set_learning_rate(self.optimizer, rate)
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
         targets = batch.targets.to(batch.inputs.dtype)
         loss = (self.model(batch.inputs) - targets).abs().sum() / len(targets)
-        objective = loss + negative_log_prior(self.model) if self.has_prior else loss
+        objective = loss + negative_log_prior(self.model) / self.plan.train_size if self.has_prior else loss
         objective.backward()
         self.optimizer.step()
         self.steps_done += 1

@@ -9,6 +9,7 @@ import pytest
 from emlp_rpp.locomotion.agent_runs import AgentRecord, AgentTraining, agent_key, agent_record
 from emlp_rpp.locomotion.learning_curves import LearningCurve
 from emlp_rpp.locomotion.simulation import make_symmetric
+from emlp_rpp.pathways import PathwayPrior
 from symlab.errors import DataError, DependencyError
 from tests.emlp_rpp.locomotion.recordings import recording
 from tests.emlp_rpp.locomotion.test_agents import SMALL, needs_the_extra
@@ -22,6 +23,9 @@ def assert_same(first: AgentRecord, second: AgentRecord) -> None:
 def test_every_setting_enters_the_key():
     assert agent_key(SMALL) == agent_key(replace(SMALL))
     assert len({agent_key(replace(SMALL, **change)) for change in ({}, {"seed": 1}, {"tau": 0.004}, {"steps": 60})}) == 4
+    other = {"prior": PathwayPrior(1.0, 1.0)}
+    assert agent_key(replace(SMALL, **other)) == agent_key(SMALL)  # MLPs have none
+    assert agent_key(replace(SMALL, kind="rpp", **other)) != agent_key(replace(SMALL, kind="rpp"))
 
 
 def test_a_recording_that_is_there_is_read_without_the_extra(tmp_path, monkeypatch):
