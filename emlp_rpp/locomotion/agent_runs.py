@@ -59,17 +59,19 @@ def agent_key(settings: AgentSettings) -> str:
     return run_key(content)
 
 
+def find_record(settings: AgentSettings, root: str) -> Path | None:
+    return find_file(parse_roots(root), [f"{FOLDER}/{agent_key(settings)}/transitions.npz"])
+
+
 def agent_record(settings: AgentSettings, root: str) -> AgentRecord:
     """Read where it is there, trained otherwise."""
-    name = f"{FOLDER}/{agent_key(settings)}"
-    roots = parse_roots(root)
-    found = find_file(roots, [f"{name}/transitions.npz"])
+    found = find_record(settings, root)
     if found is None:
         import_extra("stable_baselines3")  # before anything is written
-        folder = roots[0] / name
+        folder = parse_roots(root)[0] / FOLDER / agent_key(settings)
         make_writable(folder)
         with _locked(folder):
-            found = find_file(roots, [f"{name}/transitions.npz"]) or _train(settings, folder)
+            found = find_record(settings, root) or _train(settings, folder)
     return _read(found)
 
 
