@@ -75,7 +75,7 @@ def test_the_loss_is_the_norm_of_the_rollout_and_the_objective_adds_the_prior(da
     batch = Batch(data.test.inputs, data.test.targets)
     expected = sum((model(x[None])[0] - y).abs().sum() for x, y in zip(batch.inputs, batch.targets)) / len(batch.targets)
     gradients = torch.autograd.grad(expected + negative_log_prior(model) / 40, list(model.parameters()))
-    assert learner.step(batch)["loss"] == pytest.approx(float(expected), rel=1e-5)
+    assert learner.step(batch)["loss"] == pytest.approx(expected.item(), rel=1e-5)
     for parameter, gradient in zip(model.parameters(), gradients):
         torch.testing.assert_close(parameter.grad, gradient, rtol=1e-4, atol=1e-5)
 
