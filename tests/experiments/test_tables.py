@@ -80,10 +80,11 @@ def test_the_smoke_scale_of_every_table_fills_every_cell_that_has_a_run(table: s
     results = tmp_path / "results" / table / "smoke"
     with open(results / "measured.csv", newline="") as file:
         measured = {(line["row"], line["column"]): line["value"] for line in csv.DictReader(file)}
-    for cell in all_tables()[table].cells("smoke"):
+    cells = all_tables()[table].cells("smoke")
+    for cell in cells:
         assert bool(measured[cell.place]) == can_run(cell), cell.place
     with open(results / "claims.csv", newline="") as file:
         assert {line["holds"] for line in csv.DictReader(file)} <= {"true", "false", "missing"}
     assert ("in the place of" in (results / "TABLE.md").read_text()) == has_stand_in(table)
-    for name in all_tables()[table].drawings:
+    for name in all_tables()[table].drawings if any(map(can_run, cells)) else ():
         assert (results / picture_name(name)).read_bytes().startswith(b"\x89PNG")
