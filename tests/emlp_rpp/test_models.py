@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from emlp_rpp.groups import SO, Lorentz, O, ProperLorentz, ProperOrthochronousLorentz
-from emlp_rpp.models import AugmentedPlain, Equivariant, Orthogonal, Plain, Signature, tensor_map
+from emlp_rpp.models import AugmentedPlain, Equivariant, Orthogonal, Pathways, Plain, Signature, tensor_map
+from emlp_rpp.pathways import PathwayEMLP, PathwayPrior
 from emlp_rpp.representations import T
 from emlp_rpp.solver import invariant_basis
 from symlab.errors import ConfigError
@@ -45,7 +46,8 @@ def test_components_are_the_groups_of_the_thesis():
 @every_case
 def test_sizes_of_maps(signature: Signature):
     n_inputs, n_outputs = signature.sizes
-    for network in (Plain(8, 1), AugmentedPlain("full", 8, 1), Orthogonal("full", 40, 1)):
+    pathways = Pathways(signature.orthogonal("full"), PathwayPrior(), 40, 1)
+    for network in (Plain(8, 1), AugmentedPlain("full", 8, 1), Orthogonal("full", 40, 1), pathways):
         built = tensor_map(
             (n_inputs,), n_outputs, network, signature.space, signature.scalars, signature.vectors, signature.output_rank
         )
@@ -57,3 +59,11 @@ def test_what_does_not_fit_the_data_is_refused():
         tensor_map((20,), 9, Plain(), (5, 0), 0, 2, 0)
     with pytest.raises(ConfigError, match=r"SO\(2\) acts on 2 coordinates"):
         Equivariant(SO(2)).build(CASES["inertia"])
+
+
+def test_pathways_are_of_the_group_and_the_prior_that_are_named():
+    prior = PathwayPrior(10.0, 2.0)
+    network = Pathways(O(3), prior, 40, 2, subgroup=SO(3)).build(CASES["inertia"])
+    assert isinstance(network, PathwayEMLP)
+    assert (network.prior, network.rep_in.group, len(network.blocks)) == (prior, O(3), 2)
+    assert network.output.residual.rep_in.group == SO(3)

@@ -6,8 +6,11 @@ import pytest
 import torch
 from torch import nn
 
+from emlp_rpp.groups import O
 from emlp_rpp.models import AugmentedPlain, Signature
+from emlp_rpp.pathways import PathwayEMLP, PathwayPrior, negative_log_prior
 from emlp_rpp.regression import Regression
+from emlp_rpp.representations import Scalar, V
 from symlab.data.dataset import Dataset, Split
 from symlab.errors import ConfigError
 from symlab.trainer.protocol import Batch, TrainingPlan
@@ -86,6 +89,19 @@ def test_an_augmented_network_is_trained_on_moved_pairs_and_evaluated_on_unmoved
     moved, turned = fresh.augment(x, y)
     assert loss == pytest.approx((fresh.network(moved) - turned).square().mean().item())
     assert torch.equal(fresh(x), fresh.network(x))
+
+
+def test_the_prior_of_pathways_counts_once_for_all_examples(blobs: Dataset):
+    torch.manual_seed(0)
+    rep = (Scalar + V)(O(3))
+    model = PathwayEMLP(rep, (2 * Scalar)(O(3)), channels=8, layers=1, prior=PathwayPrior(3.0, 0.5))
+    x, y = blobs.train.inputs[:20], blobs.train.targets[:20]
+    objective = (model(x) - y).square().mean() + negative_log_prior(model) / 60
+    expected = torch.autograd.grad(objective, list(model.parameters()))
+    learner = Regression(model, TrainingPlan(60, 20, 1), blobs)
+    learner.step(Batch(x, y))
+    for parameter, gradient in zip(model.parameters(), expected):
+        torch.testing.assert_close(parameter.grad, gradient)
 
 
 def test_data_without_validation_or_with_classes_are_refused(blobs: Dataset):

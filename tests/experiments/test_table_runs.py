@@ -1,5 +1,6 @@
 import pytest
 
+from experiments.composition import compose_run
 from experiments.reproduce import TABLES
 from experiments.table_runs import TableRuns
 from experiments.tabulation.measurement import Measurement
@@ -44,3 +45,11 @@ def test_measurements_follow_records_failures_and_work_in_progress(runs: TableRu
 def test_a_bad_override_names_the_table_and_the_cell():
     with pytest.raises(ConfigError, match=r"table ella_table1, # Params \(M\) / MAP FC: trainer\.epochs='x'"):
         TableRuns(load_tables(TABLES)["ella_table1"], "smoke", ("trainer.epochs=x",))
+
+
+def test_overrides_may_depend_on_the_seed():
+    runs = TableRuns(load_tables(TABLES)["rpp_table3_1"], "quick")
+    configs = [runs.runs[key].config for key in runs.keys[("MLP", "Energy")]]
+    assert [config.groups["data"]["split"] for config in configs] == [config.seed for config in configs] == list(range(10))
+    run = runs.runs[runs.keys[("MLP", "Energy")][3]]
+    assert compose_run(run.job.overrides).key == run.job.key  # what a worker composes
