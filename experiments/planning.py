@@ -14,14 +14,16 @@ Each run is probed in a process of its own, so that it starts from clean memory.
 
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
+from typing import Any
 
 import torch
 from torch import nn
 
+from emlp_rpp.locomotion.agent_runs import find_record
 from experiments.composition import RunConfig, compose_run
 from experiments.errors import one_line
 from experiments.memory import estimate_memory
@@ -31,6 +33,7 @@ from lila.augerino import Augerino
 from lila.learner import LILA
 from symlab import kfac
 from symlab.data.dataset import Dataset
+from symlab.errors import DataError
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.sizes import FactorSize, factor_sizes
 from symlab.laplace.spectrum import Spectrum
@@ -41,6 +44,7 @@ from symlab.trainer.laplace import DifferentiableLaplace
 from symlab.trainer.loop import Training
 from symlab.trainer.protocol import Batch, Learner
 
+RECORDED = "emlp_rpp.locomotion.transitions.build"
 PROBED_STEPS = 3
 FEW_POINTS, MORE_POINTS = 2, 34
 TIMED_SIZE = 1024
@@ -66,6 +70,7 @@ def probe(overrides: tuple[str, ...], label: str) -> Probe:
         hardware, training = build(config.groups["hardware"]), build(config.groups["trainer"])
         device = hardware.prepare_process()
         runtime = peak_memory_bytes(device)
+        refuse_to_record(config.groups["data"])
         data = build(config.groups["data"]).to(device)
         learner = build_learner(config, data, hardware)
         sizes = model_of_sizes(config, data, hardware)
@@ -86,6 +91,12 @@ def probe(overrides: tuple[str, ...], label: str) -> Probe:
         return Probe(label, problem=message)
     parameters = sum(parameter.numel() for parameter in learner.model.parameters())
     return Probe(label, parameters, runtime + memory.peak, seconds / 3600)
+
+
+def refuse_to_record(data: Mapping[str, Any]) -> None:
+    """A plan must not train the agent that records a run's data: that may take days."""
+    if data["_target_"] == RECORDED and find_record(build(data["agent"]), data["root"]) is None:
+        raise DataError("its transitions are not recorded yet: its first run trains the agent that does so")
 
 
 def model_of_sizes(config: RunConfig, data: Dataset, hardware: Hardware) -> nn.Module:

@@ -46,7 +46,7 @@ _TABLE_KEYS = (
 _LINE_KEYS = ("label", "overrides", "metric", "scale", "digits", "better", "missing")
 _COLUMN_KEYS = (*_LINE_KEYS, "words")
 _ROW_KEYS = (*_LINE_KEYS, "about")
-_SCALE_KEYS = ("seeds", "overrides", "rows", "columns", "note")
+_SCALE_KEYS = ("seeds", "overrides", "rows", "columns", "note", "missing")
 _NAME = re.compile(r"[a-z0-9_]+")  # ids and numbers become directories and make targets
 
 
@@ -205,5 +205,7 @@ def _scale(scales: Fields, name: str, rows: Collection[str], columns: Collection
             if label not in labels:
                 raise nested.error(label, f"unknown {key[:-1]} {str(label)!r}; {suggest(str(label), labels)}")
         parts[key] = {label: nested.overrides(label) for label in nested.data}
+    nested = entry.nested("missing", (*rows, *columns))
+    missing = {str(label): nested.text(label) for label in nested.data}
     note = entry.text("note", default="" if name == "paper" else None)
-    return Scale(name, entry.seeds(), entry.overrides(), parts["rows"], parts["columns"], note)
+    return Scale(name, entry.seeds(), entry.overrides(), parts["rows"], parts["columns"], note, missing)

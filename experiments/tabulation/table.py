@@ -60,7 +60,8 @@ class CellException:
 
 @dataclass(frozen=True)
 class Scale:
-    """A budget: its seeds and overrides for all cells, for one row and for one column."""
+    """A budget: its seeds and overrides for all cells, for one row and for one column. ``missing``: why a row or a column,
+    by its label, has no runs at this scale."""
 
     name: str
     seeds: tuple[int, ...]
@@ -68,6 +69,7 @@ class Scale:
     rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     note: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reduced(self) -> bool:
@@ -144,11 +146,12 @@ class Table:
         return self.scales[name]
 
     def metric(self, row: Line, column: Line) -> Metric:
-        """A row that names a metric replaces the column's altogether; its other metric fields replace field by field.
+        """A row's metric fields replace the column's field by field; all of them, where both name a metric.
 
         ``{row}`` in a metric stands for the row's label: a column of one number for each layer, say.
         """
-        parts = dict(row.metric) if "key" in row.metric else {**column.metric, **row.metric}
+        both = "key" in row.metric and "key" in column.metric
+        parts = dict(row.metric) if both else {**column.metric, **row.metric}
         if "key" not in parts:
             where = f"row {row.label!r} and column {column.label!r}"
             raise TableError(f"{self.folder / 'table.yaml'}: metric: is missing in both {where}; add it to one of them")
@@ -163,6 +166,7 @@ class Table:
         exception = self.exceptions.get((row.label, column.label))
         # An exception that gives overrides lets its cell run although its row or column is missing.
         missing = exception.missing if exception else row.missing or column.missing
+        missing = missing or scale.missing.get(row.label) or scale.missing.get(column.label)
         metric = self.metric(row, column)
         if missing:
             return Cell(row.label, column.label, metric, None, scale.seeds, missing)

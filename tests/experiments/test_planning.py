@@ -81,3 +81,9 @@ def test_invariant_networks_can_be_planned_and_more_transformations_cost_memory(
     assert [few.problem, many.problem] == ["", ""]
     assert few.parameters == many.parameters == 6 + 32 * 64 + 32 + 10 * 32 + 10 * 32 * 32
     assert many.memory_bytes > few.memory_bytes
+
+
+def test_a_plan_does_not_train_the_agent_that_would_record_its_data(tmp_path):
+    overrides = ("data=locomotion", "model=transition_mlp", "learner=transitions", f"data.root={tmp_path}")
+    assert "not recorded yet" in probe(overrides, "a run").problem
+    assert list(tmp_path.iterdir()) == []

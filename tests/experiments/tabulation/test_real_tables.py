@@ -55,9 +55,12 @@ def test_drawings_can_be_imported(folder: Path) -> None:
 
 def test_cells_that_run_do_so_at_every_scale(folder: Path) -> None:
     table = load_table(folder)
-    running = [{cell.place for cell in table.cells(scale) if cell.overrides} for scale in table.scales]
-    assert running[0]
-    assert all(places == running[0] for places in running)
+    everywhere = {cell.place for cell in table.cells("paper") if cell.overrides}
+    assert everywhere
+    for name, scale in table.scales.items():
+        left_out = {place for place in everywhere if set(place) & set(scale.missing)}
+        assert {cell.place for cell in table.cells(name) if cell.overrides} == everywhere - left_out
+    assert not table.scale("paper").missing
 
 
 def test_ella_table1_shares_the_runs_of_its_parameter_row() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.tabulation.specification import Metric, Table, find_table, load_table, load_tables
+from experiments.tabulation.specification import Line, Metric, Table, find_table, load_table, load_tables
 from symlab.errors import TableError
 
 CATS, DOGS, PARAMETERS = "Cats_1 | <cats>", "Dogs & co", "# Params (M)"
@@ -129,6 +129,24 @@ def test_a_table_of_a_run_that_is_not_there_says_so(old: str, new: str, message:
     with pytest.raises(TableError) as caught:
         load_table(inspection)
     assert message in str(caught.value)
+
+
+def test_a_scale_may_leave_a_row_or_a_column_out(edited: Edited) -> None:
+    table = load_table(edited("table.yaml", "  quick:\n", f"  quick:\n    missing: {{{DOGS!r}: too dear}}\n"))
+    assert (cell(table, DOGS, "FC").overrides, cell(table, DOGS, "FC").missing) == (None, "too dear")
+    assert cell(table, CATS, "FC").overrides
+    assert cell(table, DOGS, "FC", "paper").overrides
+
+
+def test_what_a_scale_leaves_out_must_exist(edited: Edited) -> None:
+    folder = edited("table.yaml", "  quick:\n", "  quick:\n    missing: {Birds: too dear}\n")
+    with pytest.raises(TableError, match="Birds"):
+        load_table(folder)
+
+
+def test_a_row_may_name_the_metric_and_a_column_its_digits(table: Table) -> None:
+    row, column = Line("r", metric={"key": "test/error", "scale": 100.0}), Line("c", metric={"digits": 1})
+    assert table.metric(row, column) == Metric("test/error", 100.0, 1)
 
 
 def test_seeds_come_from_the_scale(table: Table) -> None:
