@@ -2,8 +2,8 @@
 
     H = H_0 + epsilon H_1,     H_1 = -w.x1 - w.x2,     w = (-8, -5, 0),     epsilon = 0.01
 
-H_0 is that of ``double_spring``. The wind is a constant force epsilon w on both masses and breaks the symmetry O(2) about the
-z axis; epsilon is called ``wind``. Without wind the trajectories are those of ``double_spring`` for the same seed.
+H_0 is that of ``double_spring``. The wind is a constant force epsilon w on both masses and breaks the symmetry O(2) about
+the z axis; epsilon is called ``wind``. Without wind the trajectories are those of ``double_spring`` for the same seed.
 """
 
 import math

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from emlp_rpp.networks.contractions import Contraction
 from emlp_rpp.networks.parts import Parts, concatenate
+from emlp_rpp.networks.signatures import with_signature
 from emlp_rpp.networks.small_products import sum_products
 
 _LARGE_BATCH = 200
@@ -95,12 +96,18 @@ class ContractionGroup:
 
     def _pieces(self, rows: Tensor) -> list[Tensor]:
         """The rows of each member: u (drawn, b, 1, s_i, batch) or p (drawn, a, s_o, 1, batch)."""
+        pieces = rows.split(self._rows) if len(self._rows) > 1 else [rows]
+        return [piece.view(shape) for piece, shape in zip(pieces, self._shapes)]
+
+    @cached_property
+    def _shapes(self) -> list[tuple[int, ...]]:
         if self.mixed:
-            shapes = [(each.drawn, each.output_copies, 1, each.input_size) for each in self.members]
-        else:
-            shapes = [(each.drawn, each.input_copies, each.output_size, 1) for each in self.members]
-        pieces = rows.split([shape[0] * shape[1] for shape in shapes]) if len(shapes) > 1 else [rows]
-        return [piece.view(*shape, -1) for piece, shape in zip(pieces, shapes)]
+            return [(each.drawn, each.output_copies, 1, each.input_size, -1) for each in self.members]
+        return [(each.drawn, each.input_copies, each.output_size, 1, -1) for each in self.members]
+
+    @cached_property
+    def _rows(self) -> list[int]:
+        return [shape[0] * shape[1] for shape in self._shapes]
 
 
 class BilinearSteps:
@@ -124,6 +131,7 @@ class _BilinearSum(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @with_signature
     def forward(steps: BilinearSteps, weights: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
         """``tensors``: the results so far, the parts and the maps, as ``steps`` says. p and u follow the results."""
         totals, parts, maps = steps.name(tensors)

@@ -51,21 +51,27 @@ class Contraction:
     def as_maps(self, tensors: Tensor) -> Tensor:
         """(drawn, size, batch) -> (drawn, 1, output_size, input_size, batch)."""
         if not self._in_order:
-            shaped = tensors.unflatten(1, self.sizes)
-            tensors = shaped.permute(0, *(1 + axis for axis in self.axes), 1 + len(self.axes))
+            tensors = tensors.view(self.drawn, *self.sizes, -1).permute(self._forth)
         return tensors.reshape(self.drawn, 1, self.output_size, self.input_size, -1)
 
     def as_tensors(self, maps: Tensor) -> Tensor:
         """(drawn, output_size, input_size, batch) -> (drawn, size, batch)."""
         if self._in_order:
             return maps.flatten(1, 2)
-        inverse = sorted(range(len(self.axes)), key=lambda at: self.axes[at])
-        shaped = maps.reshape(len(maps), *(self.sizes[axis] for axis in self.axes), -1)
-        return shaped.permute(0, *(1 + at for at in inverse), 1 + len(inverse)).flatten(1, -2)
+        return maps.reshape(len(maps), *(self.sizes[axis] for axis in self.axes), -1).permute(self._back).flatten(1, -2)
 
     @cached_property
     def _in_order(self) -> bool:
         return self.axes == tuple(range(len(self.axes)))
+
+    @cached_property
+    def _forth(self) -> tuple[int, ...]:
+        """The order of all axes, the first for the drawn tensors and the last for the batch."""
+        return (0, *(1 + axis for axis in self.axes), 1 + len(self.axes))
+
+    @cached_property
+    def _back(self) -> tuple[int, ...]:
+        return tuple(sorted(range(len(self._forth)), key=lambda at: self._forth[at]))
 
 
 def count_drawn(copies: int, size: int) -> int:

@@ -15,6 +15,7 @@ the parameter and is projected by Q Q^T, as in the reference: for V -> V both ad
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -22,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from emlp_rpp.networks.components import connected_components
+from emlp_rpp.networks.signatures import with_signature
 from emlp_rpp.representations.maps import Block, Maps
 from emlp_rpp.representations.representation import Term
 from emlp_rpp.solver import Basis, Solutions, refuse_empty
@@ -42,6 +44,10 @@ class _Tiles:
         return self.block.output_copies * self.block.input_copies * self.rank
 
     @property
+    def entries(self) -> int:
+        return self.block.output_copies * self.block.input_copies * self.block.shape[0] * self.block.shape[1]
+
+    @property
     def is_scalar(self) -> bool:
         """Whether t Q is 1."""
         return self.block.shape == (1, 1)
@@ -60,6 +66,14 @@ class _Layout:
     shape: tuple[int, int]
     places: tuple[tuple[_Tiles, int, int, int], ...]
 
+    @cached_property
+    def is_covered(self) -> bool:
+        """Whether the tiles leave no entry out."""
+        return sum(tiles.entries for tiles, *_ in self.places) == self.shape[0] * self.shape[1]
+
+    def new_matrix(self, like: Tensor) -> Tensor:
+        return like.new_empty(self.shape) if self.is_covered else like.new_zeros(self.shape)
+
 
 class _Assemble(torch.autograd.Function):
     """Coefficients and bases -> one matrix for each layout; linear in the coefficients, with ``_Collect`` as transpose."""
@@ -67,10 +81,11 @@ class _Assemble(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @with_signature
     def forward(coefficients: Tensor, bases: Sequence[Tensor], layouts: Sequence[_Layout]) -> tuple[Tensor, ...]:
         matrices = []
         for layout in layouts:
-            matrix = coefficients.new_zeros(layout.shape)
+            matrix = layout.new_matrix(coefficients)
             for tiles, row, column, start in layout.places:
                 own, window = coefficients[start : start + tiles.count], tiles.window(matrix, row, column)
                 if not tiles.is_scalar:
@@ -93,6 +108,7 @@ class _Collect(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @with_signature
     def forward(bases: Sequence[Tensor], layouts: Sequence[_Layout], count: int, *matrices: Tensor) -> Tensor:
         found: dict[int, Tensor] = {}
         for matrix, layout in zip(matrices, layouts):

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from emlp_rpp.networks.signatures import with_signature
+
 _SUMMAND_ENTRIES = 8_000  # smaller ones take longer to call than to add
 
 
@@ -31,6 +33,7 @@ class _SumLarge(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @with_signature
     def forward(a: Tensor, b: Tensor, axes: tuple[int, ...]) -> Tensor:
         return _add_up(a, b, axes, list(map(max, a.shape, b.shape)))
 

@@ -7,10 +7,8 @@ likelihood, real targets a Gaussian one of unit variance in units of the standar
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from emlp_rpp.pathways.optimisation import adam, set_learning_rate
@@ -34,7 +32,7 @@ class PathwayTraining:
     ):
         self.model, self.plan, self.data = model, plan, data
         self.learning_rate, self.final_learning_rate = learning_rate, final_learning_rate
-        self.optimizer = adam(model, learning_rate, partial(torch.optim.Adam, fused=True))
+        self.optimizer = adam(model, learning_rate)
         self.steps_done = 0
 
     def step(self, batch: Batch) -> dict[str, float]:

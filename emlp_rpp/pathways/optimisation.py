@@ -1,6 +1,7 @@
 """Adam with the learning rates that the pathways of a network ask for."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,7 +20,10 @@ def parameter_groups(module: nn.Module) -> list[dict[str, Any]]:
     return [{"params": groups[factor], "factor": factor} for factor in sorted(groups, reverse=True)]
 
 
-def adam(module: nn.Module, learning_rate: float, make: Callable[..., torch.optim.Optimizer] = torch.optim.Adam) -> Any:
+FUSED_ADAM = partial(torch.optim.Adam, fused=True)
+
+
+def adam(module: nn.Module, learning_rate: float, make: Callable[..., torch.optim.Optimizer] = FUSED_ADAM) -> Any:
     optimizer = make(parameter_groups(module), lr=learning_rate)
     set_learning_rate(optimizer, learning_rate)
     return optimizer

@@ -12,7 +12,10 @@ def choices(group: str) -> list[str]:
 
 
 PARTS = {"data/source": "data=mnist", "data/variant": "data=mnist", "computation/group": "computation=emlp_rank"}
-PARTS |= {"model/network": "model=tensor_map", "model/prior": "model=pathway_convnet"}  # of a configuration that must be chosen with them
+PARTS |= {
+    "model/network": "model=tensor_map",
+    "model/prior": "model=pathway_convnet",
+}  # of a configuration that must be chosen with them
 PARTS |= {f"model/{part}": "model=invariant_rff" for part in ("transformations", "sampler", "head")}
 GROUPS = (*SCIENTIFIC_GROUPS, COMPUTATION, *EXECUTION_GROUPS, *PARTS)
 EVERY_CHOICE = [f"{group}={choice}" for group in GROUPS for choice in choices(group)]
