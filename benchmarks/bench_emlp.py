@@ -62,16 +62,27 @@ def compare(cell: BenchmarkCell, peer_python: str | None, why_missing: str, repe
 
 
 def compare_steps(step: TrainingStep, peer_python: str | None, why_missing: str, threads: int) -> list[Comparison]:
-    request: dict[str, object] = {"step": step.name, "repeats": OUR_STEPS, "threads": threads}
-    ours = ask(sys.executable, "emlp_steps_ours", request)
+    """With these threads, and with one, as the workers of a table train."""
+    plain = [_beside_mlp(step, count) for count in dict.fromkeys((1, threads))]
+    return [*plain, _beside_peer(step, plain[-1], peer_python, why_missing, threads)]
+
+
+def _beside_mlp(step: TrainingStep, threads: int) -> Comparison:
+    ours = ask(sys.executable, "emlp_steps_ours", {"step": step.name, "repeats": OUR_STEPS, "threads": threads})
     if isinstance(ours, str):
         raise RuntimeError(f"{step.name}: {ours}")
-    work = f"training {step.name}: {CHANNELS} channels, batch {BATCH}"
-    plain = Comparison(work, ours["emlp"], ours["mlp"], "plain MLP", "s", MLP_GOAL)
-    theirs = ask(peer_python, "emlp_steps_peer", request | {"repeats": PEER_STEPS}) if peer_python else why_missing
+    work = f"training {step.name}: {CHANNELS} channels, batch {BATCH}, threads {threads}"
+    return Comparison(work, ours["emlp"], ours["mlp"], "plain MLP", "s", MLP_GOAL)
+
+
+def _beside_peer(
+    step: TrainingStep, ours: Comparison, peer_python: str | None, why_missing: str, threads: int
+) -> Comparison:
+    request: dict[str, object] = {"step": step.name, "repeats": PEER_STEPS, "threads": threads}
+    theirs = ask(peer_python, "emlp_steps_peer", request) if peer_python else why_missing
     if isinstance(theirs, str):
-        return [plain, Comparison(work, ours["emlp"], None, f"emlp: missing, {theirs}", "s")]
-    return [plain, Comparison(work, ours["emlp"], theirs["emlp"], "emlp", "s", STEP_GOAL)]
+        return Comparison(ours.work, ours.ours, None, f"emlp: missing, {theirs}", "s")
+    return Comparison(ours.work, ours.ours, theirs["emlp"], "emlp", "s", STEP_GOAL)
 
 
 def main() -> None:
