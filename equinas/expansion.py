@@ -82,31 +82,39 @@ def _on_cpu(numbers: Any) -> Tensor:
     return torch.tensor(numbers, device="cpu")
 
 
+@dataclass(frozen=True)
+class Rows:
+    """How the rows of W follow from those of psi.
+
+    With psi as (d, t, c, n) and W as (d, g, c, n), where n runs over (s, g', y) of a regular kernel and over y of a lifting,
+
+        W[d, g, c, n] = psi[d, t(g), c, sources[g, n]],    psi[d, t(g), c, n] = W[d, g, c, places[g, n]]
+
+    so that one permutation of n for each g serves all channels d and c: it stays in the innermost cache.
+    """
+
+    cosets: Tensor  # (|W|,): t(g)
+    members: Tensor  # (cosets, |G|): the g of each t
+    sources: Tensor  # (|W|, n)
+    places: Tensor  # (|W|, n): the inverse permutations
+
+
 @cache
-def sources(shape: KernelShape, device: torch.device) -> Tensor:
-    """For each entry of W, flattened, the entry of psi, flattened, that it is: int64 (|W|,)."""
+def rows_of(shape: KernelShape, device: torch.device) -> Rows:
     group, whole, pixels = shape.group, shape.whole, shape.kernel_size**2
     parts = [factor(element, group, whole)[0] for element in whole.elements]
     coset = _on_cpu(coset_of(group, whole))
-    turned = _on_cpu([pixel_sources(part, shape.kernel_size) for part in parts])  # (g, y)
-    rows = _on_cpu(range(shape.outputs))[:, None] * shape.cosets + coset  # (d, g): (d, t)
-    if shape.is_lifting:
-        columns = _on_cpu(range(shape.inputs))
-        found = (rows[:, :, None] * shape.inputs + columns)[..., None] * pixels + turned[None, :, None, :]
-    else:
+    sources = _on_cpu([pixel_sources(part, shape.kernel_size) for part in parts])  # (g, y)
+    if not shape.is_lifting:
         relative = _on_cpu([[group.position(multiply(inverse(g), h)) for h in parts] for g in parts])  # (g, h)
-        columns = _on_cpu(range(shape.inputs))[:, None] * shape.cosets + coset  # (c, h): (c, s)
-        pairs = rows[:, :, None, None] * (shape.inputs * shape.cosets) + columns  # (d, g, c, h)
-        entries = pairs * len(group) + relative[None, :, None, :]
-        found = entries[..., None] * pixels + turned[None, :, None, None, :]
-    return found.flatten().to(device)
+        sources = ((coset * len(group) + relative)[..., None] * pixels + sources[:, None]).flatten(1)
+    members = coset.argsort(stable=True).view(shape.cosets, len(group))
+    return Rows(*(table.to(device) for table in (coset, members, sources, sources.argsort(1))))
 
 
-@cache
-def positions(shape: KernelShape, device: torch.device) -> Tensor:
-    """The places of each entry of psi in W: int64 (|G|, |psi|)."""
-    order = sources(shape, torch.device("cpu")).argsort(stable=True)
-    return order.view(-1, len(shape.group)).T.contiguous().to(device)
+def _permuted(rows: Tensor, permutations: Tensor) -> Tensor:
+    """rows (d, g, c, n), the last axis of each g permuted."""
+    return rows.gather(3, permutations[None, :, None].expand(rows.shape))
 
 
 class _Expand(torch.autograd.Function):
@@ -114,14 +122,22 @@ class _Expand(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, shape: KernelShape) -> Tensor:
-        ctx.shape = shape
-        return weight.flatten().index_select(0, sources(shape, weight.device)).view(shape.expanded)
+        ctx.shape, rows = shape, rows_of(shape, weight.device)
+        by_coset = weight.reshape(shape.outputs, shape.cosets, shape.inputs, -1)
+        if shape.cosets == 1:
+            by_element = by_coset.expand(-1, len(shape.whole), -1, -1)
+        else:
+            by_element = by_coset.index_select(1, rows.cosets)
+        return _permuted(by_element, rows.sources).view(shape.expanded)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        places = positions(ctx.shape, gradient.device)
-        gathered = gradient.flatten().index_select(0, places.flatten()).view(places.shape)
-        return gathered.sum(0).view(ctx.shape.weight), None
+        shape, rows = ctx.shape, rows_of(ctx.shape, gradient.device)
+        by_element = _permuted(gradient.reshape(shape.outputs, len(shape.whole), shape.inputs, -1), rows.places)
+        if shape.cosets == 1:
+            return by_element.sum(1).view(shape.weight), None
+        by_coset = by_element.index_select(1, rows.members.flatten()).unflatten(1, rows.members.shape)
+        return by_coset.sum(2).view(shape.weight), None
 
 
 def expand(weight: Tensor, shape: KernelShape) -> Tensor:
@@ -134,4 +150,7 @@ def expand(weight: Tensor, shape: KernelShape) -> Tensor:
 def relax_kernel(weight: Tensor, shape: KernelShape, subgroup: Group) -> Tensor:
     """psi~[(d, t), (c, s)](g') = psi[d, c](t^-1 g' s), Eq. 4: the subgroup's kernel with the same W."""
     target = shape.relaxed(subgroup)
-    return expand(weight, shape).flatten()[positions(target, weight.device)[0]].view(target.weight)
+    rows = rows_of(target, weight.device)
+    first = rows.members[:, 0]
+    expanded = expand(weight, shape).view(target.outputs, len(target.whole), target.inputs, -1)
+    return _permuted(expanded.index_select(1, first), rows.places[first]).view(target.weight)
