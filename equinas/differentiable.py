@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from equinas.batch_statistics import BatchStatistics
 from equinas.network import MixedNetwork
 from equinas.population import group_orders
 from symlab.data.dataset import Dataset
@@ -26,7 +27,7 @@ from symlab.trainer.protocol import Batch, TrainingPlan
 
 
 class DifferentiableSearch:
-    """``optimizer`` of Psi: None is Adam."""
+    """``optimizer`` of Psi: None is Adam. ``statistics_size``: of ``equinas.batch_statistics``, after every epoch."""
 
     def __init__(
         self,
@@ -37,10 +38,12 @@ class DifferentiableSearch:
         optimizer: Optimizer | None = None,
         learning_rate: float = 0.01,
         architecture_learning_rate: float = 0.01,
+        statistics_size: int | None = None,
     ):
         if not isinstance(model, MixedNetwork):
             raise ConfigError("EquiNAS_D weighs the groups of equinas.network.MixedNetwork: use model=equinas_mixed")
         self.model, self.plan, self.data, self.seed = model, plan, data, seed
+        self.statistics = BatchStatistics(data, statistics_size)
         self.architecture = model.architecture_parameters()
         searched = {id(logits) for logits in self.architecture}
         kernels = [parameter for parameter in model.parameters() if id(parameter) not in searched]
@@ -67,6 +70,7 @@ class DifferentiableSearch:
         return Batch(self.data.normalise(split.inputs[chosen]).to(batch.inputs.dtype), split.targets[chosen])
 
     def end_epoch(self, epoch: int) -> dict[str, float]:
+        self.statistics.renew(self.model)
         weights = self.model.architecture()
         self.epochs.append(epoch)
         self.weights.append(weights.cpu())

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from equinas.batch_statistics import BatchStatistics
 from equinas.evolution import mutations, select
 from equinas.network import EquivariantNetwork
 from equinas.population import NOBODY, History, Individual, group_orders, orders_of
@@ -30,7 +31,7 @@ from symlab.trainer.protocol import Batch, TrainingPlan
 
 class EvolutionarySearch:
     """``optimizer``: None is SGD without momentum. ``optimizer_state``: whether what an optimiser knows about a layer is
-    carried over to the relaxed one or reset."""
+    carried over to the relaxed one or reset. ``statistics_size``: of ``equinas.batch_statistics``, before validation."""
 
     def __init__(
         self,
@@ -43,12 +44,13 @@ class EvolutionarySearch:
         optimizer_state: StateOption = "carry",
         learning_rate: float = 0.1,
         evaluation_batch_size: int = 500,
+        statistics_size: int | None = None,
     ):
         if not isinstance(model, EquivariantNetwork):
             raise ConfigError("EquiNAS_E relaxes the layers of equinas.network.EquivariantNetwork: use model=equinas")
         if data.validation is None:
             raise ConfigError("EquiNAS_E selects by validation accuracy: set data.validation_size")
-        self.plan, self.data = plan, data
+        self.plan, self.data, self.statistics = plan, data, BatchStatistics(data, statistics_size)
         self.population_size, self.optimizer_state = population_size, optimizer_state
         self.make = torch.optim.SGD if optimizer is None else optimizer
         self.learning_rate, self.evaluation_batch_size = learning_rate, evaluation_batch_size
@@ -90,6 +92,7 @@ class EvolutionarySearch:
         """Validate everybody and select the next parents."""
         assert self.data.validation is not None
         for individual in self.individuals:
+            self.statistics.renew(individual.network)
             individual.accuracy = 1 - self.error(individual, self.data.validation)
         chosen = select([individual.costs for individual in self.individuals], self.population_size)
         survivors = [self.individuals[index] for index in chosen]

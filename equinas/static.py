@@ -9,23 +9,27 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from equinas.batch_statistics import BatchStatistics
 from equinas.network import PathwayNetwork
+from symlab.data.dataset import Dataset
 from symlab.trainer.descent import Optimizer, PosteriorDescent, weights_of
 from symlab.trainer.protocol import Batch, TrainingPlan
 
 
 class StaticTraining:
-    """``optimizer``: None is Adam."""
+    """``optimizer``: None is Adam. ``statistics_size``: of ``equinas.batch_statistics``, after every epoch."""
 
     def __init__(
         self,
         model: nn.Module,
         plan: TrainingPlan,
+        data: Dataset,
         optimizer: Optimizer | None = None,
         learning_rate: float = 0.01,
         residual_penalty: float = 1e-6,
+        statistics_size: int | None = None,
     ):
-        self.model = model
+        self.model, self.statistics = model, BatchStatistics(data, statistics_size)
         residual = {id(weight) for weight in model.residual_weights()} if isinstance(model, PathwayNetwork) else set()
         # The descent's precisions delta stand for delta / (2 N) |w|^2.
         precisions = {
@@ -38,6 +42,7 @@ class StaticTraining:
         return self.descent.step(batch)
 
     def end_epoch(self, epoch: int) -> dict[str, float]:
+        self.statistics.renew(self.model)
         return {}
 
     def predict(self, inputs: Tensor) -> Tensor:

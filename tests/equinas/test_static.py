@@ -18,14 +18,15 @@ class TestStaticTraining(LearnerContract):
 
     def build(self, data: Dataset, plan: TrainingPlan) -> Learner:
         network = EquivariantNetwork(data.input_shape, data.n_outputs, group="D1", **SIZES)
-        return StaticTraining(network, plan, torch.optim.SGD, learning_rate=0.1)
+        return StaticTraining(network, plan, data, torch.optim.SGD, learning_rate=0.1)
 
 
 def test_the_penalty_is_on_the_free_kernels_alone(blobs):
     """Against the penalised loss written out, by one plain gradient step."""
     torch.manual_seed(0)
     network = PathwayNetwork(blobs.input_shape, 3, **SIZES)
-    learner = StaticTraining(network, TrainingPlan(60, 20, 1), torch.optim.SGD, learning_rate=0.1, residual_penalty=0.3)
+    plan = TrainingPlan(60, 20, 1)
+    learner = StaticTraining(network, plan, blobs, torch.optim.SGD, learning_rate=0.1, residual_penalty=0.3)
     batch = next(epoch_batches(blobs, 20, "none", seed=0, epoch=0))
     oracle = copy.deepcopy(network).train()
     loss = negative_log_likelihood(oracle(batch.inputs), batch.targets)
