@@ -3,7 +3,9 @@
     L(theta) = 1/B sum_n |rollout(x_n, u_n; theta) - x_n|_1  - 1/N log p(theta)
 
 The norm is over all coordinates of all states of a chunk; p is the prior of residual pathways, where the model has any,
-and 1 otherwise, and counts once for all N chunks. Adam, the rate annealed to zero by a cosine.
+and 1 otherwise, and counts once for all N chunks. Adam, the rate annealed to zero by a cosine; a gradient longer than
+``gradient_limit`` is shortened to it: one rollout that diverges has a gradient millions of times longer than others, and
+Adam makes no steps to speak of for a thousand steps after it.
 
     test/rollout_error_T        geometric mean of |a - b| / (|a| + |b|) over the first T states and all test trajectories
     test/equivariance_error     geometric mean of Eq. 3.3 of the change f along the test trajectories, over all elements of
@@ -38,7 +40,14 @@ HORIZONS = (10, 30, 100)
 class TransitionLearning:
     model: TransitionModel
 
-    def __init__(self, model: nn.Module, plan: TrainingPlan, data: Dataset, learning_rate: float = 1e-3):
+    def __init__(
+        self,
+        model: nn.Module,
+        plan: TrainingPlan,
+        data: Dataset,
+        learning_rate: float = 1e-3,
+        gradient_limit: float = 1000.0,
+    ):
         if not isinstance(data, TransitionData) or not isinstance(model, TransitionModel):
             raise ConfigError(
                 "learner=transitions needs recorded transitions and a model of them: data=locomotion and "
@@ -47,7 +56,8 @@ class TransitionLearning:
         if model.robot.name != data.robot.name:
             raise ConfigError(f"model.environment={model.robot.name} does not fit: the data are of {data.robot.name}")
         self.model, self.data, self.plan, self.rate = model, data, plan, learning_rate
-        self.has_prior = has_prior(model)
+        self.gradient_limit, self.has_prior = gradient_limit, has_prior(model)
+        model.limit_states(data.train.targets.unflatten(1, (-1, model.robot.state.size)))
         self.optimizer = adam(model, learning_rate)
         self.steps_done = 0
 
@@ -60,6 +70,7 @@ class TransitionLearning:
         loss = (self.model(batch.inputs) - targets).abs().sum() / len(targets)
         objective = loss + negative_log_prior(self.model) / self.plan.train_size if self.has_prior else loss
         objective.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.gradient_limit)
         self.optimizer.step()
         self.steps_done += 1
         return {"loss": loss.item()}

@@ -5,6 +5,8 @@
 Layout: (B, n + T m), an initial state and T actions, -> (B, T n), the states that follow.
 """
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -15,13 +17,32 @@ from emlp_rpp.networks import EMLP, MLP
 from emlp_rpp.pathways import PathwayEMLP, PathwayPrior
 from symlab.errors import ConfigError
 
+REACH = 10.0
+
 
 class TransitionModel(nn.Module):
-    """``change`` is f, (..., n + m) -> (..., n)."""
+    """``change`` is f, (..., n + m) -> (..., n).
+
+    States longer than ``radius`` are brought back to that length: f is a polynomial of high degree where it has bilinear
+    layers, so that a rollout which leaves the states it has learnt may be infinite a few steps later. Lengths stay the same
+    under the group, so this is equivariant. There is no limit until ``limit_states`` is called.
+    """
+
+    radius: Tensor
 
     def __init__(self, robot: Locomotion, change: nn.Module):
         super().__init__()
         self.robot, self.change = robot, change
+        self.register_buffer("radius", torch.tensor(math.inf))
+
+    def limit_states(self, known: Tensor) -> None:
+        """To ``REACH`` times the length of the longest of these states (..., n)."""
+        self.radius.fill_(REACH * float(known.norm(dim=-1).max()))
+
+    def _limited(self, states: Tensor) -> Tensor:
+        if not torch.isfinite(self.radius):
+            return states
+        return states * (self.radius / states.norm(dim=-1, keepdim=True).clamp(min=self.radius))
 
     def forward(self, inputs: Tensor) -> Tensor:
         n, m = self.robot.state.size, self.robot.action.size
@@ -38,7 +59,7 @@ class TransitionModel(nn.Module):
         points = []
         with held_matrices(self.change):
             for action in actions.unbind(1):
-                states = states + self.change(torch.cat([states, action], dim=-1))
+                states = self._limited(states + self.change(torch.cat([states, action], dim=-1)))
                 points.append(states)
         return torch.stack(points, dim=1)
 

@@ -1,8 +1,11 @@
 """Transition models: the suite of every learner, rollouts step by step, errors by loops."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from emlp_rpp.dynamics.measures import geometric_mean
 from emlp_rpp.errors import InputSizeError
@@ -71,13 +74,37 @@ def test_a_rollout_adds_changes_step_by_step(data: TransitionData):
 def test_the_loss_is_the_norm_of_the_rollout_and_the_objective_adds_the_prior(data: TransitionData):
     torch.manual_seed(0)
     model = rpp_transitions((28,), 80, "swimmer", PRIOR, 16, 1)
-    learner = TransitionLearning(model, TrainingPlan(40, 4, 1), data)
+    learner = TransitionLearning(model, TrainingPlan(40, 4, 1), data, gradient_limit=math.inf)
     batch = Batch(data.test.inputs, data.test.targets)
     expected = sum((model(x[None])[0] - y).abs().sum() for x, y in zip(batch.inputs, batch.targets)) / len(batch.targets)
     gradients = torch.autograd.grad(expected + negative_log_prior(model) / 40, list(model.parameters()))
     assert learner.step(batch)["loss"] == pytest.approx(expected.item(), rel=1e-5)
     for parameter, gradient in zip(model.parameters(), gradients):
         torch.testing.assert_close(parameter.grad, gradient, rtol=1e-4, atol=1e-5)
+
+
+def test_long_gradients_are_shortened(data: TransitionData):
+    torch.manual_seed(0)
+    model = mlp_transitions((28,), 80, "swimmer", 16, 1)
+    learner = TransitionLearning(model, TrainingPlan(40, 4, 1), data, gradient_limit=0.5)
+    learner.step(Batch(data.test.inputs, data.test.targets))
+    assert sum(float(each.grad.square().sum()) for each in model.parameters()) == pytest.approx(0.25, rel=1e-3)
+
+
+def test_rollouts_stay_within_ten_times_the_recorded_states(data: TransitionData):
+    """A model that multiplies its state a thousandfold at each step; its gradient is finite too."""
+    torch.manual_seed(0)
+    model = mlp_transitions((28,), 80, "swimmer", 16, 1)
+    TransitionLearning(model, TrainingPlan(40, 4, 1), data)
+    longest = max(float(state.norm()) for chunk in data.train.targets for state in chunk.view(-1, 8))
+    start = torch.randn(3, 8, requires_grad=True)
+    model.change = nn.Linear(10, 8)
+    with torch.no_grad():
+        model.change.weight.copy_(1000 * torch.eye(8, 10))
+    states = model.follow(start, torch.zeros(3, 60, 2))
+    torch.testing.assert_close(states[:, -1].norm(dim=-1), torch.full((3,), 10 * longest), rtol=1e-4, atol=0)
+    states.sum().backward()
+    assert bool(torch.isfinite(start.grad).all())
 
 
 def test_what_is_measured(data: TransitionData):
@@ -115,13 +142,16 @@ def test_an_equivariant_model_has_no_equivariance_error(data: TransitionData):
     assert metrics["test/rollout_equivariance"] < 2e-6
 
 
+@pytest.mark.parametrize("is_limited", [False, True])
 @pytest.mark.parametrize("name", sorted(ENVIRONMENTS))
-def test_equivariant_models_of_every_robot_move_with_it(name):
+def test_equivariant_models_of_every_robot_move_with_it(name, is_limited):
     torch.manual_seed(0)
     robot = locomotion(name)
     n, m = robot.state.size, robot.action.size
     model = emlp_transitions((n + 2 * m,), 2 * n, name, 32, 1).double()
     states, actions = torch.randn(3, n, dtype=torch.float64), torch.randn(3, 2, m, dtype=torch.float64)
+    if is_limited:
+        model.limit_states(0.05 * states)
     for element in robot.elements:
         g, h = (torch.tensor(rho.matrix(element)) for rho in (robot.state, robot.action))
         torch.testing.assert_close(model.follow(states @ g.T, actions @ h.T), model.follow(states, actions) @ g.T)
