@@ -21,12 +21,11 @@ class BatchStatistics:
             raise ConfigError(
                 f"learner.statistics_size={size} does not fit: from 2 to the {len(data.train)} training images, or null"
             )
-        self.data, self.size = data, size
+        self.inputs = None if size is None else data.normalise(data.train.inputs[:size])
 
     def renew(self, network: nn.Module) -> None:
-        if self.size is not None:
-            dtype = next(network.parameters()).dtype
-            renew_statistics(network, self.data.normalise(self.data.train.inputs[: self.size]).to(dtype))
+        if self.inputs is not None:
+            renew_statistics(network, self.inputs.to(next(network.parameters()).dtype))
 
 
 @torch.no_grad()

@@ -124,7 +124,7 @@ class _Expand(torch.autograd.Function):
     def forward(ctx: Any, weight: Tensor, shape: KernelShape) -> Tensor:
         ctx.shape, rows = shape, rows_of(shape, weight.device)
         by_coset = weight.reshape(shape.outputs, shape.cosets, shape.inputs, -1)
-        if shape.cosets == 1:
+        if shape.cosets == 1:  # nothing to copy
             by_element = by_coset.expand(-1, len(shape.whole), -1, -1)
         else:
             by_element = by_coset.index_select(1, rows.cosets)
