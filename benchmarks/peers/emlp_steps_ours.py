@@ -14,6 +14,7 @@ from benchmarks.emlp_steps import BATCH, CHANNELS, LAYERS, LEARNING_RATE, STEPS,
 from emlp_rpp.groups import O
 from emlp_rpp.networks import EMLP, MLP
 from emlp_rpp.representations import Scalar, T, V
+from symlab.trainer.hardware import Hardware
 
 
 def build(step: TrainingStep) -> dict[str, nn.Module]:
@@ -24,7 +25,7 @@ def build(step: TrainingStep) -> dict[str, nn.Module]:
 
 def training_step(network: nn.Module, step: TrainingStep, batch: int = BATCH) -> Callable[[], float]:
     x, y = (torch.randn(batch, size) for size in step.sizes)
-    optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, fused=True)  # as our learners train
+    optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, fused=True)
 
     def run() -> float:
         optimizer.zero_grad()
@@ -38,7 +39,7 @@ def training_step(network: nn.Module, step: TrainingStep, batch: int = BATCH) ->
 
 def main() -> None:
     request = json.loads(sys.argv[1])
-    torch.set_num_threads(request["threads"])
+    Hardware(threads=request["threads"]).prepare_process()  # as our learners train
     torch.manual_seed(0)
     step = STEPS[request["step"]]
     runs = {name: training_step(network, step) for name, network in build(step).items()}

@@ -147,13 +147,17 @@ class _BilinearSum(torch.autograd.Function):
         ctx.steps, weights, *tensors = inputs
         results = len(ctx.steps.outputs)
         ctx.mark_non_differentiable(*output[results:])
+        ctx.set_materialize_grads(False)  # zeros in place of gradients of p and u would be the largest tensors of all
+        ctx.shapes = [result.shape for result in output[:results]]
         ctx.save_for_backward(weights, *tensors[results:], *output[results:])
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
         steps: BilinearSteps = ctx.steps
         weights, *saved = ctx.saved_tensors
-        of_results = gradients[: len(steps.outputs)]
+        of_results = [
+            weights.new_zeros(shape) if gradient is None else gradient for gradient, shape in zip(gradients, ctx.shapes)
+        ]
         known = saved[len(steps.inputs) + len(steps.kinds) :]
         g, parts, maps = steps.name([*of_results, *saved])
         of_parts: Named = {}

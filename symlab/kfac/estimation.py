@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from symlab.errors import ConfigError
 from symlab.kfac import differentiable
-from symlab.kfac.allocator import memory_reused
+from symlab.allocator import memory_reused
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.dense import DenseEstimator, trainable_names
 from symlab.kfac.differentiable import FactorGradients, GraphPass

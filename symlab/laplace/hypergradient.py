@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from symlab.errors import ConfigError
-from symlab.kfac.allocator import memory_reused
+from symlab.allocator import memory_reused
 from symlab.kfac.differentiable import GraphPass
 from symlab.kfac.estimation import graph_pass
 from symlab.laplace.factor import decompose

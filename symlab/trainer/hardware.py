@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from symlab.allocator import keep_freed_memory
 from symlab.errors import ConfigError
 
 Precision = Literal["float32", "float64", "bfloat16_mixed"]
@@ -28,7 +29,8 @@ class Hardware:
     deterministic: bool = True
 
     def prepare_process(self) -> torch.device:
-        """Set threads and determinism for this process and return the device; a device that is not there is an error."""
+        """Set threads, determinism and the use of memory for this process and return the device; a device that is not there
+        is an error."""
         device = torch.device(self.device)
         if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
             raise ConfigError(
@@ -37,6 +39,7 @@ class Hardware:
         if self.threads is not None:
             torch.set_num_threads(self.threads)
         torch.use_deterministic_algorithms(self.deterministic, warn_only=True)
+        keep_freed_memory()
         # Otherwise every new tensor is first filled with NaN, which only helps to find reads of what was never written.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # a property of the module
         return device
