@@ -12,15 +12,15 @@ import statistics
 import time
 from collections.abc import Callable
 
-import torch
-
 from benchmarks.comparisons import Comparison, format_comparisons, write_comparisons
 from benchmarks.equinas_layers import expansion, layers, pass_through
 from benchmarks.measuring import describe_machine
+from symlab.trainer.hardware import Hardware
 
 GROUP_GOAL, MIXED_GOAL = 1 / 1.1, 1 / 1.5  # peer / ours: within 1.1 and 1.5 times the plain convolution
 EXPANSION_LIMIT = 0.5  # ms
 EXPANSIONS = 20  # in a row, as a network expands the kernels of its layers
+EXPANSION_REPEATS = 20  # times those of a layer: a few milliseconds each, so that a second is measured
 
 
 def medians(calls: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
@@ -28,12 +28,14 @@ def medians(calls: dict[str, Callable[[], None]], repeats: int) -> dict[str, flo
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
         call()
+    gc.collect()
+    gc.disable()  # as timeit does
     for _ in range(repeats):
         for name, call in calls.items():
-            gc.collect()
             start = time.perf_counter()
             call()
             seconds[name].append(time.perf_counter() - start)
+    gc.enable()
     return {name: 1000 * statistics.median(found) for name, found in seconds.items()}
 
 
@@ -47,7 +49,8 @@ def repeated(call: Callable[[], None], times: int) -> Callable[[], None]:
 
 def compare(kernel_size: int, repeats: int) -> list[Comparison]:
     found = medians({name: pass_through(layer) for name, layer in layers(kernel_size).items()}, repeats)
-    alone = medians({"expansion": repeated(expansion(kernel_size), EXPANSIONS)}, repeats)["expansion"] / EXPANSIONS
+    expansions = {"expansion": repeated(expansion(kernel_size), EXPANSIONS)}
+    alone = medians(expansions, EXPANSION_REPEATS * repeats)["expansion"] / EXPANSIONS
     work, plain = f"128 -> 128, {kernel_size}x{kernel_size}, batch 16, 28x28", "plain Conv2d of the expanded shape"
     return [
         Comparison(f"{work}: D4 group convolution", found["group"], found["plain"], plain, "ms", GROUP_GOAL),
@@ -63,7 +66,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    Hardware(threads=options.threads).prepare_process()  # as our learners train
     machine, rows = describe_machine(), []
     for kernel_size in options.kernel_sizes:
         rows += compare(kernel_size, options.repeats)
