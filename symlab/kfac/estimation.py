@@ -8,9 +8,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from symlab.allocator import memory_reused
 from symlab.errors import ConfigError
 from symlab.kfac import differentiable
-from symlab.allocator import memory_reused
 from symlab.kfac.blocks import KroneckerBlock
 from symlab.kfac.dense import DenseEstimator, trainable_names
 from symlab.kfac.differentiable import FactorGradients, GraphPass

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from symlab.errors import ConfigError
 from symlab.allocator import memory_reused
+from symlab.errors import ConfigError
 from symlab.kfac.differentiable import GraphPass
 from symlab.kfac.estimation import graph_pass
 from symlab.laplace.factor import decompose
