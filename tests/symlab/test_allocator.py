@@ -1,4 +1,4 @@
-"""Memory freed by one step is used by the next. Each case in a process of its own, since the setting belongs to a process."""
+"""Memory freed by one step is used by the next. Each case has its own process, to which the setting belongs."""
 
 import platform
 import subprocess
@@ -12,7 +12,8 @@ SCRIPT = f"""
 import ctypes, resource
 from symlab.allocator import keep_freed_memory, memory_reused
 library = ctypes.CDLL(None)
-library.malloc.restype, library.malloc.argtypes, library.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+library.free.argtypes = [ctypes.c_void_p]
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
