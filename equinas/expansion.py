@@ -10,7 +10,7 @@ depends on psi through its entries alone, the kernel of a subgroup that gives th
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -57,7 +57,7 @@ class KernelShape:
     def cosets(self) -> int:
         return len(self.whole) // len(self.group)
 
-    @property
+    @cached_property
     def weight(self) -> tuple[int, ...]:
         """Shape of psi."""
         square = (self.kernel_size, self.kernel_size)
@@ -65,7 +65,7 @@ class KernelShape:
             return (self.outputs * self.cosets, self.inputs, *square)
         return (self.outputs * self.cosets, self.inputs * self.cosets, len(self.group), *square)
 
-    @property
+    @cached_property
     def expanded(self) -> tuple[int, int, int, int]:
         """Shape of W."""
         inputs = self.inputs if self.is_lifting else self.inputs * len(self.whole)
@@ -91,12 +91,18 @@ class Rows:
         W[d, g, c, n] = psi[d, t(g), c, sources[g, n]],    psi[d, t(g), c, n] = W[d, g, c, places[g, n]]
 
     so that one permutation of n for each g serves all channels d and c: it stays in the innermost cache.
+
+    Everything that a pass needs is made here once: a pass over a small kernel takes as long as ten calls from Python.
     """
 
+    by_coset: tuple[int, ...]  # (d, cosets, c, n)
+    by_element: tuple[int, ...]  # (d, |W|, c, n)
     cosets: Tensor  # (|W|,): t(g)
     members: Tensor  # (cosets, |G|): the g of each t
-    sources: Tensor  # (|W|, n)
-    places: Tensor  # (|W|, n): the inverse permutations
+    sources: Tensor  # (|W|, 1, n)
+    places: Tensor  # (|W|, 1, n): the inverse permutations
+    all_sources: Tensor  # sources for all d and c, a view as large as W
+    all_places: Tensor
 
 
 @cache
@@ -109,12 +115,11 @@ def rows_of(shape: KernelShape, device: torch.device) -> Rows:
         relative = _on_cpu([[group.position(multiply(inverse(g), h)) for h in parts] for g in parts])  # (g, h)
         sources = ((coset * len(group) + relative)[..., None] * pixels + sources[:, None]).flatten(1)
     members = coset.argsort(stable=True).view(shape.cosets, len(group))
-    return Rows(*(table.to(device) for table in (coset, members, sources, sources.argsort(1))))
-
-
-def _permuted(rows: Tensor, permutations: Tensor) -> Tensor:
-    """rows (d, g, c, n), the last axis of each g permuted."""
-    return rows.gather(3, permutations[None, :, None].expand(rows.shape))
+    by_element = (shape.outputs, len(whole), shape.inputs, sources.shape[1])
+    coset, members = coset.to(device), members.to(device)
+    sources, places = sources[:, None].to(device), sources.argsort(1)[:, None].to(device)
+    by_coset = (shape.outputs, shape.cosets, *by_element[2:])
+    return Rows(by_coset, by_element, coset, members, sources, places, sources.expand(by_element), places.expand(by_element))
 
 
 class _Expand(torch.autograd.Function):
@@ -123,18 +128,15 @@ class _Expand(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, shape: KernelShape) -> Tensor:
         ctx.shape, rows = shape, rows_of(shape, weight.device)
-        by_coset = weight.reshape(shape.outputs, shape.cosets, shape.inputs, -1)
-        if shape.cosets == 1:  # nothing to copy
-            by_element = by_coset.expand(-1, len(shape.whole), -1, -1)
-        else:
-            by_element = by_coset.index_select(1, rows.cosets)
-        return _permuted(by_element, rows.sources).view(shape.expanded)
+        by_coset, is_one_coset = weight.reshape(rows.by_coset), rows.by_coset[1] == 1
+        by_element = by_coset.expand(rows.by_element) if is_one_coset else by_coset.index_select(1, rows.cosets)
+        return by_element.gather(3, rows.all_sources).view(shape.expanded)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         shape, rows = ctx.shape, rows_of(ctx.shape, gradient.device)
-        by_element = _permuted(gradient.reshape(shape.outputs, len(shape.whole), shape.inputs, -1), rows.places)
-        if shape.cosets == 1:
+        by_element = gradient.reshape(rows.by_element).gather(3, rows.all_places)
+        if rows.by_coset[1] == 1:
             return by_element.sum(1).view(shape.weight), None
         by_coset = by_element.index_select(1, rows.members.flatten()).unflatten(1, rows.members.shape)
         return by_coset.sum(2).view(shape.weight), None
@@ -153,4 +155,5 @@ def relax_kernel(weight: Tensor, shape: KernelShape, subgroup: Group) -> Tensor:
     rows = rows_of(target, weight.device)
     first = rows.members[:, 0]
     expanded = expand(weight, shape).view(target.outputs, len(target.whole), target.inputs, -1)
-    return _permuted(expanded.index_select(1, first), rows.places[first]).view(target.weight)
+    found = expanded.index_select(1, first)
+    return found.gather(3, rows.places[first].expand(found.shape)).view(target.weight)

@@ -13,8 +13,8 @@ The scale t = sqrt(entries that can be non-zero / rank) gives a step of Adam the
 the parameter and is projected by Q Q^T, as in the reference: for V -> V both add a multiple of the identity.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -39,15 +39,20 @@ class _Tiles:
     basis: int
     rank: int
 
-    @property
+    @cached_property
     def count(self) -> int:
         return self.block.output_copies * self.block.input_copies * self.rank
 
-    @property
-    def entries(self) -> int:
-        return self.block.output_copies * self.block.input_copies * self.block.shape[0] * self.block.shape[1]
+    @cached_property
+    def size(self) -> int:
+        """Of one tile."""
+        return self.block.shape[0] * self.block.shape[1]
 
-    @property
+    @cached_property
+    def entries(self) -> int:
+        return self.block.output_copies * self.block.input_copies * self.size
+
+    @cached_property
     def is_scalar(self) -> bool:
         """Whether t Q is 1."""
         return self.block.shape == (1, 1)
@@ -61,18 +66,48 @@ class _Tiles:
 
 @dataclass(frozen=True)
 class _Layout:
-    """A matrix of this shape, and its tiles: (tiles, row, column, where their coefficients begin)."""
+    """A matrix of this shape, and its tiles: (tiles, row, column, where their coefficients begin).
+
+    Entries of all tiles, one after the other as (b, a, rows, columns), are the ``values`` of a layout. One gather puts them
+    into the matrix, another one takes them out: a layer has many small tiles, and to place each by itself would take longer
+    than to compute it.
+    """
 
     shape: tuple[int, int]
     places: tuple[tuple[_Tiles, int, int, int], ...]
+    _moved: dict[torch.device, tuple[Tensor, Tensor]] = field(default_factory=dict, compare=False)
 
     @cached_property
     def is_covered(self) -> bool:
         """Whether the tiles leave no entry out."""
         return sum(tiles.entries for tiles, *_ in self.places) == self.shape[0] * self.shape[1]
 
-    def new_matrix(self, like: Tensor) -> Tensor:
-        return like.new_empty(self.shape) if self.is_covered else like.new_zeros(self.shape)
+    def indices(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """For each entry of the matrix the value that it has, the one after the last where it is zero; for each value its
+        entry."""
+        if device not in self._moved:
+            numbers = torch.arange(self.shape[0] * self.shape[1], device="cpu").view(self.shape)
+            windows = [tiles.window(numbers, row, column).flatten() for tiles, row, column, _ in self.places]
+            entries = torch.cat([*windows, numbers.new_zeros(0)])
+            values = torch.full((numbers.numel(),), len(entries), device="cpu")
+            values[entries] = torch.arange(len(entries), device="cpu")
+            self._moved[device] = values.to(device), entries.to(device)
+        return self._moved[device]
+
+    def matrix(self, coefficients: Tensor, bases: Sequence[Tensor]) -> Tensor:
+        found = [coefficients.new_zeros(0)] if self.is_covered else []
+        for tiles, _, _, start in self.places:
+            own = coefficients[start : start + tiles.count]
+            found.append(own if tiles.is_scalar else (own.view(-1, tiles.rank) @ bases[tiles.basis]).view(-1))
+        if not self.is_covered:
+            found.append(coefficients.new_zeros(1))
+        return torch.cat(found).index_select(0, self.indices(coefficients.device)[0]).view(self.shape)
+
+    def coefficients(self, matrix: Tensor, bases: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
+        """The transpose of ``matrix``: where the coefficients of each tiles begin, and what they are."""
+        values = matrix.reshape(-1).index_select(0, self.indices(matrix.device)[1])
+        for (tiles, _, _, start), own in zip(self.places, values.split([tiles.entries for tiles, *_ in self.places])):
+            yield start, own if tiles.is_scalar else (own.view(-1, tiles.size) @ bases[tiles.basis].mT).view(-1)
 
 
 class _Assemble(torch.autograd.Function):
@@ -83,16 +118,7 @@ class _Assemble(torch.autograd.Function):
     @staticmethod
     @with_signature
     def forward(coefficients: Tensor, bases: Sequence[Tensor], layouts: Sequence[_Layout]) -> tuple[Tensor, ...]:
-        matrices = []
-        for layout in layouts:
-            matrix = layout.new_matrix(coefficients)
-            for tiles, row, column, start in layout.places:
-                own, window = coefficients[start : start + tiles.count], tiles.window(matrix, row, column)
-                if not tiles.is_scalar:
-                    own = own.view(-1, tiles.rank) @ bases[tiles.basis]
-                window.copy_(own.view(window.shape))
-            matrices.append(matrix)
-        return tuple(matrices)
+        return tuple(layout.matrix(coefficients, bases) for layout in layouts)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -110,11 +136,7 @@ class _Collect(torch.autograd.Function):
     @staticmethod
     @with_signature
     def forward(bases: Sequence[Tensor], layouts: Sequence[_Layout], count: int, *matrices: Tensor) -> Tensor:
-        found: dict[int, Tensor] = {}
-        for matrix, layout in zip(matrices, layouts):
-            for tiles, row, column, start in layout.places:
-                own = tiles.window(matrix, row, column).flatten(2).flatten(0, 1)
-                found[start] = (own if tiles.is_scalar else own @ bases[tiles.basis].mT).reshape(-1)
+        found = dict(each for matrix, layout in zip(matrices, layouts) for each in layout.coefficients(matrix, bases))
         pieces, at = [], 0
         for start, piece in sorted(found.items(), key=lambda entry: entry[0]):
             pieces += [piece.new_zeros(start - at), piece] if start > at else [piece]

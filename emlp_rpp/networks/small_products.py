@@ -3,8 +3,9 @@
     y[..., n] = sum over some axes of a[..., n] b[..., n]         a and b broadcast against each other
 
 Each sample multiplies a few numbers, so what counts is that all of it runs along contiguous rows of the batch. Small
-products are written down and summed; large ones would leave the cache, so their summands are added up one by one. Their
-derivatives are sums of the same kind: the function can be differentiated any number of times.
+products are written down and summed, and so are sums of many; sums of few large ones are added up one by one, since what
+is written down would leave the cache. Their derivatives are sums of the same kind: the function can be differentiated any
+number of times.
 """
 
 from math import prod
@@ -16,12 +17,16 @@ from torch import Tensor
 from emlp_rpp.networks.signatures import with_signature
 
 _SUMMAND_ENTRIES = 8_000  # smaller ones take longer to call than to add
+_MANY = 9  # summands whose calls take longer than a product that is written down,
+_PRODUCT_ENTRIES = 600_000  # if it is no larger
 
 
 def sum_products(a: Tensor, b: Tensor, axes: tuple[int, ...]) -> Tensor:
     """Without the summed axes."""
     sizes = list(map(max, a.shape, b.shape))
-    if prod(sizes) > _SUMMAND_ENTRIES * prod(sizes[axis] for axis in axes):
+    summands = prod(sizes[axis] for axis in axes)
+    entries, is_many = prod(sizes), len(axes) == 1 and summands >= _MANY
+    if entries > (_PRODUCT_ENTRIES if is_many else _SUMMAND_ENTRIES * summands):
         return _SumLarge.apply(a, b, axes) if torch.is_grad_enabled() else _add_up(a, b, axes, sizes)
     total = a * b
     for axis in reversed(axes):  # one after the other: sums over several axes at once are slow
@@ -62,6 +67,8 @@ def _gradient(factor: Tensor, gradient: Tensor, other: Tensor) -> Tensor:
 
 
 def _add_up(a: Tensor, b: Tensor, axes: tuple[int, ...], sizes: list[int]) -> Tensor:
+    if prod(sizes[axis] for axis in axes) > _MANY and len(axes) > 1:  # the first axis in one call
+        return _add_up(a, b, axes[1:], sizes).sum(axes[0])
     lefts, rights = [a], [b]
     for axis in reversed(axes):
         lefts, rights = ([piece for each in tensors for piece in _slices(each, axis, sizes)] for tensors in (lefts, rights))
