@@ -2,7 +2,7 @@
 
     Fourier    alpha sqrt(2 / H) cos(<w, x> + b),  w ~ N(0, sigma^2 I),  b ~ U[0, 2 pi]:  fixed random features whose network
                tends to a Gaussian process with the kernel alpha^2 exp(-sigma^2 |x - x'|^2 / 2) in the limit of many units
-    ReLU       max(0, <w, x> + b),  w of Xavier's variance, b = 0 to start from, both learnt
+    ReLU       alpha max(0, <w, x> + b),  w of Xavier's variance, b = 0 to start from, both learnt
 
 # Paper: sigma = 0.3 is not explained; as the spread of frequencies it is a length scale of 3.3, as a length scale the kernel
 # of 784 pixels would vanish. That features carry sqrt(2 / H) is our reading of "as close as possible to a GP".
@@ -85,10 +85,9 @@ class FourierBasis(Basis):
 
 
 class ReLUBasis(Basis):
-    amplitude = 1.0
-
-    def __init__(self, input_shape: tuple[int, ...], units: int = 1024):
+    def __init__(self, input_shape: tuple[int, ...], units: int = 1024, amplitude: float = 1.0):
         super().__init__(units)
+        self.amplitude = amplitude
         filters = torch.empty(units, math.prod(input_shape))
         nn.init.xavier_uniform_(filters)
         self.filters = nn.Parameter(filters.view(units, *input_shape))

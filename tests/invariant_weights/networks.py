@@ -11,7 +11,7 @@ from invariant_weights.transformations import affine
 
 BASES = {
     "rff": partial(FourierBasis, units=24, frequency_scale=0.5, amplitude=2.0),
-    "relu": partial(ReLUBasis, units=24),
+    "relu": partial(ReLUBasis, units=24, amplitude=1.5),
 }
 
 
