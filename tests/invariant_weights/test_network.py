@@ -49,7 +49,7 @@ def test_without_transformations_it_is_a_plain_network():
     model = network("relu", (1, 4, 4), transformations=unchanged(), sampler=Stochastic(9)).double()
     inputs, noise = images(6, 1, 4, 4), model.noise(torch.Generator().manual_seed(3))
     assert len(noise) == 1
-    expected = (inputs.flatten(1) @ model.basis.filters.flatten(1).T + model.basis.bias).relu()
+    expected = 1.5 * (inputs.flatten(1) @ model.basis.filters.flatten(1).T + model.basis.bias).relu()
     torch.testing.assert_close(model.features(inputs, noise), expected, rtol=1e-12, atol=1e-12)
 
 
