@@ -167,12 +167,12 @@ class _BilinearSum(torch.autograd.Function):
             matrix = group.matrix(weights)
             if torch.is_grad_enabled():  # a second derivative may be asked for
                 inner = group.inner(matrix, parts, maps)
-            of_weights += [
-                weights.new_zeros(group.start - at),
-                group.backward(g, matrix, inner, parts, maps, of_parts, of_maps),
-            ]
+            if group.start > at:
+                of_weights.append(weights.new_zeros(group.start - at))
+            of_weights.append(group.backward(g, matrix, inner, parts, maps, of_parts, of_maps))
             at = group.start + group.count
-        of_weights.append(weights.new_zeros(len(weights) - at))
+        if len(weights) > at:
+            of_weights.append(weights.new_zeros(len(weights) - at))
         inputs = [*(of_parts[entry] for entry in steps.inputs), *(of_maps[kind] for kind in steps.kinds)]
         return None, torch.cat(of_weights), *of_results, *inputs
 

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from emlp_rpp.networks.components import connected_components
+from emlp_rpp.networks.parts import concatenate
 from emlp_rpp.networks.signatures import with_signature
 from emlp_rpp.representations.maps import Block, Maps
 from emlp_rpp.representations.representation import Term
@@ -95,13 +96,13 @@ class _Layout:
         return self._moved[device]
 
     def matrix(self, coefficients: Tensor, bases: Sequence[Tensor]) -> Tensor:
-        found = [coefficients.new_zeros(0)] if self.is_covered else []
+        found = []
         for tiles, _, _, start in self.places:
             own = coefficients[start : start + tiles.count]
             found.append(own if tiles.is_scalar else (own.view(-1, tiles.rank) @ bases[tiles.basis]).view(-1))
-        if not self.is_covered:
+        if not found or not self.is_covered:
             found.append(coefficients.new_zeros(1))
-        return torch.cat(found).index_select(0, self.indices(coefficients.device)[0]).view(self.shape)
+        return concatenate(found, 0).index_select(0, self.indices(coefficients.device)[0]).view(self.shape)
 
     def coefficients(self, matrix: Tensor, bases: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
         """The transpose of ``matrix``: where the coefficients of each tiles begin, and what they are."""
@@ -141,7 +142,9 @@ class _Collect(torch.autograd.Function):
         for start, piece in sorted(found.items(), key=lambda entry: entry[0]):
             pieces += [piece.new_zeros(start - at), piece] if start > at else [piece]
             at = start + len(piece)
-        return torch.cat([*pieces, matrices[0].new_zeros(count - at)])
+        if count > at or not pieces:
+            pieces.append(matrices[0].new_zeros(count - at))
+        return concatenate(pieces, 0)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
