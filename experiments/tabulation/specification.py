@@ -206,6 +206,13 @@ def _scale(scales: Fields, name: str, rows: Collection[str], columns: Collection
                 raise nested.error(label, f"unknown {key[:-1]} {str(label)!r}; {suggest(str(label), labels)}")
         parts[key] = {label: nested.overrides(label) for label in nested.data}
     nested = entry.nested("missing", (*rows, *columns))
-    missing = {str(label): nested.text(label) for label in nested.data}
+    missing: dict[str, str] = {}
+    missing_cells: dict[tuple[str, str], str] = {}
+    for label, reason in nested.data.items():
+        if label in rows and isinstance(reason, dict):
+            cells = nested.nested(label, tuple(columns))
+            missing_cells |= {(label, column): cells.text(column) for column in cells.data}
+        else:
+            missing[label] = nested.text(label)
     note = entry.text("note", default="" if name == "paper" else None)
-    return Scale(name, entry.seeds(), entry.overrides(), parts["rows"], parts["columns"], note, missing)
+    return Scale(name, entry.seeds(), entry.overrides(), parts["rows"], parts["columns"], note, missing, missing_cells)

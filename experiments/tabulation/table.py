@@ -61,7 +61,7 @@ class CellException:
 @dataclass(frozen=True)
 class Scale:
     """A budget: its seeds and overrides for all cells, for one row and for one column. ``missing``: why a row or a column,
-    by its label, has no runs at this scale."""
+    by its label, has no runs at this scale; ``missing_cells``: why a single cell has none."""
 
     name: str
     seeds: tuple[int, ...]
@@ -70,6 +70,10 @@ class Scale:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     note: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
+    missing_cells: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def why_missing(self, row: str, column: str) -> str | None:
+        return self.missing.get(row) or self.missing.get(column) or self.missing_cells.get((row, column))
 
     @property
     def reduced(self) -> bool:
@@ -166,7 +170,7 @@ class Table:
         exception = self.exceptions.get((row.label, column.label))
         # An exception that gives overrides lets its cell run although its row or column is missing.
         missing = exception.missing if exception else row.missing or column.missing
-        missing = missing or scale.missing.get(row.label) or scale.missing.get(column.label)
+        missing = missing or scale.why_missing(row.label, column.label)
         metric = self.metric(row, column)
         if missing:
             return Cell(row.label, column.label, metric, None, scale.seeds, missing)

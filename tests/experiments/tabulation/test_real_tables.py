@@ -58,9 +58,10 @@ def test_cells_that_run_do_so_at_every_scale(folder: Path) -> None:
     everywhere = {cell.place for cell in table.cells("paper") if cell.overrides}
     assert everywhere
     for name, scale in table.scales.items():
-        left_out = {place for place in everywhere if set(place) & set(scale.missing)}
+        left_out = {place for place in everywhere if set(place) & set(scale.missing) or place in scale.missing_cells}
         assert {cell.place for cell in table.cells(name) if cell.overrides} == everywhere - left_out
     assert not table.scale("paper").missing
+    assert not table.scale("paper").missing_cells
 
 
 def test_ella_table1_shares_the_runs_of_its_parameter_row() -> None:

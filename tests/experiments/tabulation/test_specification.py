@@ -138,8 +138,17 @@ def test_a_scale_may_leave_a_row_or_a_column_out(edited: Edited) -> None:
     assert cell(table, DOGS, "FC", "paper").overrides
 
 
-def test_what_a_scale_leaves_out_must_exist(edited: Edited) -> None:
-    folder = edited("table.yaml", "  quick:\n", "  quick:\n    missing: {Birds: too dear}\n")
+def test_a_scale_may_leave_single_cells_of_a_row_out(edited: Edited) -> None:
+    table = load_table(edited("table.yaml", "  quick:\n", f"  quick:\n    missing: {{{DOGS!r}: {{FC: too dear}}}}\n"))
+    assert (cell(table, DOGS, "FC").overrides, cell(table, DOGS, "FC").missing) == (None, "too dear")
+    assert cell(table, DOGS, "CONV*").overrides
+    assert cell(table, CATS, "FC").overrides
+    assert cell(table, DOGS, "FC", "paper").overrides
+
+
+@pytest.mark.parametrize("missing", ["Birds: too dear", f"{DOGS!r}: {{Birds: too dear}}", f"FC: {{{DOGS!r}: Birds}}"])
+def test_what_a_scale_leaves_out_must_exist(missing: str, edited: Edited) -> None:
+    folder = edited("table.yaml", "  quick:\n", f"  quick:\n    missing: {{{missing}}}\n")
     with pytest.raises(TableError, match="Birds"):
         load_table(folder)
 
