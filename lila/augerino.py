@@ -35,6 +35,7 @@ class Augerino:
         seed: int,
         distribution: Callable[[], Distribution],
         samples: int = 31,
+        prediction_samples: int | None = None,
         strength: float = 0.01,
         weight_decay: float = 1e-4,
         optimizer: Optimizer | None = None,
@@ -48,7 +49,7 @@ class Augerino:
         self.learnt = list(self.distribution.parameters())
         if not self.learnt:
             raise ConfigError("learner.distribution has no parameters: Augerino has nothing to learn; use learner=map")
-        self.averaged = AveragedNetwork(model, self.distribution, samples)
+        self.averaged = AveragedNetwork(model, self.distribution, samples, prediction_samples)
         # The descent divides precisions by N; this is weight_decay for every tensor.
         precisions = dict.fromkeys(weights_of(self.averaged), weight_decay * plan.train_size)
         self.descent = PosteriorDescent(

@@ -1,4 +1,4 @@
-"""A network averaged over transformed copies of its input, Eq. 1: the same at training and at test time.
+"""A network averaged over transformed copies of its input, Eq. 1, at training and at test time.
 
     f^(x) = 1/S sum_s f(x_s),   x_s = g(x, epsilon_s; eta)
 
@@ -19,24 +19,32 @@ from symlab.errors import ConfigError
 
 
 class AveragedNetwork(nn.Module):
-    """``distribution`` may be trained apart from the weights: it is named a hyperparameter, without prior or curvature."""
+    """``distribution`` may be trained apart from the weights: it is named a hyperparameter, without prior or curvature.
 
-    def __init__(self, network: nn.Module, distribution: Distribution, samples: int):
+    ``samples``: S, copies of an input in training and in fits. ``prediction_samples``: at test time; None takes as many."""
+
+    def __init__(
+        self, network: nn.Module, distribution: Distribution, samples: int, prediction_samples: int | None = None
+    ):
         super().__init__()
-        if samples < 1:
-            raise ConfigError(f"samples={samples} does not fit: a network is averaged over at least one copy")
-        self.network, self.distribution, self.samples = network, distribution, samples
+        predicting = samples if prediction_samples is None else prediction_samples
+        for name, count in (("samples", samples), ("prediction_samples", predicting)):
+            if count < 1:
+                raise ConfigError(f"{name}={count} does not fit: a network is averaged over at least one copy")
+        self.network, self.distribution = network, distribution
+        self.samples, self.prediction_samples = samples, predicting
 
     def hyperparameters(self) -> list[str]:
         return [name for name, _ in self.named_parameters() if name.startswith("distribution.")]
 
     def copies(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
         """(N, ...) -> (N, S, ...), each input with draws of its own."""
-        return self._transformed(inputs, len(inputs), generator)
+        return self._transformed(inputs, len(inputs), self.samples, generator)
 
     def common_copies(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
-        """(N, ...) -> (N, S, ...), the same S draws for all inputs: no input's copies depend on its neighbours."""
-        return self._transformed(inputs, 1, generator)
+        """(N, ...) -> (N, prediction_samples, ...), the same draws for all inputs: no input's copies depend on its
+        neighbours."""
+        return self._transformed(inputs, 1, self.prediction_samples, generator)
 
     def forward(self, copies: Tensor) -> Tensor:
         """(N, S, ...) -> (N, C). Before a linear readout or after it the average is the same; before it, the readout and its
@@ -51,8 +59,8 @@ class AveragedNetwork(nn.Module):
         finally:
             averaging.remove()
 
-    def _transformed(self, inputs: Tensor, count: int, generator: torch.Generator) -> Tensor:
-        noise = self.distribution.noise(count, self.samples, generator)
+    def _transformed(self, inputs: Tensor, count: int, samples: int, generator: torch.Generator) -> Tensor:
+        noise = self.distribution.noise(count, samples, generator)
         return self.distribution.transform(inputs, noise.to(inputs.device))
 
 

@@ -6,8 +6,8 @@
                      (Eqs. 9-15) on ``fit_size`` data points; one Adam step of eta along the two-pass gradient (Eqs. 8
                      and 16) at the present precisions, and ``prior_steps`` Adam steps of the log precisions
 
-Both passes of a fit see the same draws. The averaged network is also what predicts; there every input is shown the same S
-transformations, drawn once for the run, so that a prediction depends on nothing but its input.
+Both passes of a fit see the same draws. The averaged network is also what predicts; there every input is shown the same
+``prediction_samples`` transformations, drawn once for the run, so that a prediction depends on nothing but its input.
 
 Without parameters to learn (``lila.distribution.Unchanged`` and one sample) this is the paper's non-invariant baseline.
 
@@ -52,6 +52,7 @@ class LILA:
         seed: int,
         distribution: Callable[[], Distribution],
         samples: int = 31,
+        prediction_samples: int | None = None,
         prior_precision: float = 1.0,
         prior_structure: Literal["scalar", "layer", "tensor"] = "scalar",
         optimizer: Optimizer | None = None,
@@ -72,7 +73,7 @@ class LILA:
     ):
         self.model, self.plan, self.data, self.seed = model, plan, data, seed
         self.distribution = distribution().to(next(model.parameters()).device)
-        self.averaged = AveragedNetwork(model, self.distribution, samples)
+        self.averaged = AveragedNetwork(model, self.distribution, samples, prediction_samples)
         fits = FitPlan(
             burn_in=burn_in,
             every=every,

@@ -82,6 +82,19 @@ def test_without_invariance_it_is_the_network_itself(averaged, images):
     assert plain.distribution.describe((1, 6, 6)) == {}
 
 
-def test_at_least_one_copy():
-    with pytest.raises(ConfigError, match="samples=0"):
-        AveragedNetwork(nn.Linear(1, 1), Unchanged(), samples=0)
+def test_predictions_have_copies_of_their_own(averaged, images):
+    """With many of them they no longer depend on the draw, however few there are in training."""
+    many = AveragedNetwork(averaged.network, averaged.distribution, samples=1, prediction_samples=2000)
+    assert many.copies(images, torch.Generator().manual_seed(0)).shape[1] == 1
+    assert many.common_copies(images, torch.Generator().manual_seed(0)).shape[1] == 2000
+    spreads = [
+        (predict_averaged(each, images, seed=3) - predict_averaged(each, images, seed=4)).abs().max() for each in (averaged, many)
+    ]
+    assert spreads[1] < spreads[0] / 5  # sqrt(4 / 2000) is a twentieth
+    assert averaged.prediction_samples == averaged.samples
+
+
+@pytest.mark.parametrize("counts", [{"samples": 0}, {"samples": 1, "prediction_samples": 0}])
+def test_at_least_one_copy(counts):
+    with pytest.raises(ConfigError, match="samples=0 does not fit"):
+        AveragedNetwork(nn.Linear(1, 1), Unchanged(), **counts)
