@@ -8,10 +8,12 @@ remain (Eq. 8). Equivariant paths are added before they are pooled, once (see ``
 for they write to the final resolution.
 
 The weights of each path start sqrt(P) times as large as in a layer of its own, so that the mean of P independent paths has
-the variance of one.
+the variance of one. With ``free_share`` f the paths that are not equivariant have f of that variance together, the others
+1 - f: the smaller it is, the closer to strict equivariance a network starts.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from torch import Tensor, nn
 
@@ -24,6 +26,7 @@ class ResidualPathways(nn.Module):
     """(B, c, extent_in, extent_in) -> (B, c', extent_out, extent_out).
 
     ``paths``: a name and a builder ``(channels_in, channels_out, extent_in, extent_out) -> layer`` for each.
+    ``free_share``: None gives every path the same.
     """
 
     def __init__(
@@ -33,6 +36,7 @@ class ResidualPathways(nn.Module):
         extent_in: int,
         extent_out: int,
         paths: Mapping[str, Callable[..., nn.Module]],
+        free_share: float | None = None,
     ):
         super().__init__()
         if len(paths) < 2:
@@ -41,11 +45,24 @@ class ResidualPathways(nn.Module):
         self.pool = nn.Identity() if extent_out == extent_in else PolyphasePool()
         for name, build in paths.items():
             path = build(channels_in, channels_out, extent_in, extent_out)
-            rescale = getattr(path, "rescale", None)
-            if rescale is None:
+            if not hasattr(path, "rescale"):
                 raise ConfigError(f"paths.{name}: {type(path).__name__} is no layer of ella.layers (it has no rescale)")
-            rescale(len(paths) ** 0.5)
             self.paths[name] = path
+        for path, share in zip(self.paths.values(), self._shares(free_share), strict=True):
+            cast(Any, path).rescale(len(paths) * share**0.5)
+
+    def _shares(self, free_share: float | None) -> list[float]:
+        """Of the variance of the mean, for each path."""
+        equivariant = [isinstance(path, Subsampled) for path in self.paths.values()]
+        if free_share is None:
+            return [1 / len(equivariant)] * len(equivariant)
+        if not 0 < free_share < 1 or len(set(equivariant)) == 1:
+            raise ConfigError(
+                f"free_share={free_share} does not fit paths={list(self.paths)}: it is a number between 0 and 1, for paths of "
+                "which some are equivariant and some are not; null gives all of them the same share"
+            )
+        strict = sum(equivariant)
+        return [(1 - free_share) / strict if each else free_share / (len(equivariant) - strict) for each in equivariant]
 
     def forward(self, features: Tensor) -> Tensor:
         direct: Tensor | None = None

@@ -52,6 +52,27 @@ def test_the_mean_keeps_the_variance_of_one_layer(layer):
     assert 1.5 < outputs.square().mean().item() < 2.7
 
 
+@pytest.mark.parametrize("layer", [FC_CONV, THREE])
+def test_paths_that_are_not_equivariant_may_start_small(layer):
+    """The variance of the mean stays that of one layer; the free paths have their share of it."""
+    torch.manual_seed(0)
+    built, features = layer(16, 64, 8, 8, free_share=0.04), torch.randn(64, 16, 8, 8)
+    outputs = {name: path(features) / len(built.paths) for name, path in built.paths.items()}
+    free = sum(output.square().mean().item() for name, output in outputs.items() if name != "conv")
+    total = built(features).square().mean().item()
+    assert 1.5 < total < 2.7
+    assert 0.02 < free / total < 0.08
+
+
+@pytest.mark.parametrize(
+    ("paths", "free_share"),
+    [({"fc": FullyConnected, "conv": Convolution}, 1.5), ({"fc": FullyConnected, "f_fc": FactoredFullyConnected}, 0.1)],
+)
+def test_a_share_needs_both_kinds_of_paths(paths, free_share):
+    with pytest.raises(ConfigError, match="free_share="):
+        ResidualPathways(2, 3, 4, 4, paths, free_share)
+
+
 def test_one_path_and_foreign_layers_are_refused():
     with pytest.raises(ConfigError, match=r"paths=\['fc'\]"):
         ResidualPathways(2, 3, 4, 4, {"fc": FullyConnected})
