@@ -58,8 +58,8 @@ class ResidualPathways(nn.Module):
             return [1 / len(equivariant)] * len(equivariant)
         if not 0 < free_share < 1 or len(set(equivariant)) == 1:
             raise ConfigError(
-                f"free_share={free_share} does not fit paths={list(self.paths)}: it is a number between 0 and 1, for paths of "
-                "which some are equivariant and some are not; null gives all of them the same share"
+                f"free_share={free_share} does not fit paths={list(self.paths)}: it is a number between 0 and 1, for "
+                "paths of which some are equivariant and some are not; null gives all of them the same share"
             )
         strict = sum(equivariant)
         return [(1 - free_share) / strict if each else free_share / (len(equivariant) - strict) for each in equivariant]
