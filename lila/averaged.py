@@ -23,9 +23,7 @@ class AveragedNetwork(nn.Module):
 
     ``samples``: S, copies of an input in training and in fits. ``prediction_samples``: at test time; None takes as many."""
 
-    def __init__(
-        self, network: nn.Module, distribution: Distribution, samples: int, prediction_samples: int | None = None
-    ):
+    def __init__(self, network: nn.Module, distribution: Distribution, samples: int, prediction_samples: int | None = None):
         super().__init__()
         predicting = samples if prediction_samples is None else prediction_samples
         for name, count in (("samples", samples), ("prediction_samples", predicting)):
