@@ -20,6 +20,7 @@ from lila.affine import AffineDistribution
 from lila.learner import LILA
 from symlab.data.dataset import Dataset, Split
 from symlab.trainer.batches import derived_generator
+from symlab.trainer.hardware import Hardware
 from symlab.trainer.protocol import TrainingPlan
 
 SAMPLES = 31
@@ -95,7 +96,7 @@ STEPS = {"ours": step_of_ours, "plain": step_of_plain, "exact": step_of_exact}
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    torch.set_num_threads(request["threads"])
+    Hardware(threads=request["threads"]).prepare_process()  # as our learners train
     step = STEPS[request["implementation"]]
     step(request["network"], WARM_UP, [])  # loads what torch loads at its first use
     gradients: list[Tensor] = []
