@@ -21,6 +21,7 @@ from symlab.errors import SymlabError, TableError
 
 BEGIN, END = "<!-- tables:begin -->", "<!-- tables:end -->"
 PUBLISHED = ("TABLE.md", "table.html", "measured.csv", "claims.csv", "environment.json", "*.png", "*.svg")
+_DEFAULT_SCALE = "quick"  # of the Makefile
 _HEADER = ("table", "title", "command", "scale", "cells measured", "claims held", "minutes")
 
 
@@ -116,10 +117,13 @@ def _ordered(tables: Iterable[Table]) -> list[Table]:
 
 
 def _line(table: Table, publication: Publication | None, prefix: str) -> tuple[str, ...]:
-    title, command = table.title.replace("|", r"\|"), f"`{table.command}`"
+    title = table.title.replace("|", r"\|")
     if publication is None:
-        return table.id, title, command, "not measured", f"0 / {len(table.rows) * len(table.columns)}", "", ""
+        cells = f"0 / {len(table.rows) * len(table.columns)}"
+        return table.id, title, f"`{table.command}`", "not measured", cells, "", ""
     name = f"[{table.id}]({prefix}{publication.page})"
+    scale = "" if publication.scale == _DEFAULT_SCALE else f" SCALE={publication.scale}"
+    command = f"`{table.command}{scale}`"
     return name, title, command, publication.scale, publication.cells, publication.claims, publication.minutes
 
 

@@ -79,9 +79,10 @@ def test_readme_shows_the_largest_scale_and_the_index_all(project: Path) -> None
     shutil.copytree(project / "results" / "sample_table1" / "quick", project / "results" / "sample_table1" / "paper")
     publish(project)
     readme, index = ((project / name).read_text(encoding="utf-8") for name in ("README.md", "docs/results/README.md"))
-    assert "| paper |" in readme
+    assert " SCALE=paper` | paper |" in readme
     assert "| quick |" not in readme
     assert "| paper |" in index
+    assert "SCALE=quick" not in index  # what make takes by itself
     assert "| quick |" in index
 
 
