@@ -2,9 +2,9 @@
 sizes.
 
 Three tables in one run on this machine, written to results/bench/kfac.csv:
-    1. seconds and extra memory of a fit on each workload against every peer (``benchmarks.kfac_peers``), and GFLOP/s
-    reached on the
-       optimised operation count (``benchmarks.kfac_flops``) against the measured sgemm peak
+    1. seconds and extra memory of a fit on each workload against every peer (``benchmarks.kfac_peers``), all taking turns
+       (``benchmarks.kfac_turns``), and GFLOP/s reached on the optimised operation count (``benchmarks.kfac_flops``) against
+       the peak of matrix products right before
     2. the differentiable path: the gradient of log det in a six-parameter hyperparameter of the input against the plain fit
     3. a fit and a hyperparameter gradient at N = 1,000 and N = 50,000: memory flat, time linear
 Peers whose factors are another approximation (backpack on convolutions) are shown without a goal.
@@ -12,6 +12,7 @@ Peers whose factors are another approximation (backpack on convolutions) are sho
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 from functools import partial
@@ -20,15 +21,8 @@ import torch
 
 from benchmarks.comparisons import Comparison, format_comparisons, write_comparisons
 from benchmarks.kfac_flops import optimised_flops
-from benchmarks.kfac_peers import (
-    PROJECT,
-    PeerResult,
-    fastest,
-    leanest,
-    measure_forward_backward,
-    measure_peers,
-    measure_worker,
-)
+from benchmarks.kfac_peers import FORWARD_BACKWARD, OURS, fastest, leanest, prepared_peers
+from benchmarks.kfac_turns import PROJECT, FitResult, measure_in_turn
 from benchmarks.kfac_workloads import WORKLOADS
 from benchmarks.measuring import describe_machine, measure_sgemm
 
@@ -38,10 +32,12 @@ PEAK_GOAL = 0.6  # of the sgemm peak, on the optimised operation count
 INEXACT = {("cnn", "backpack"), ("ella", "backpack"), ("cnn", "laplace-torch + backpack")}
 
 
-def compare_workload(workload: str, repeats: int, threads: int, peak: float) -> list[Comparison]:
+def compare_workload(workload: str, repeats: int, threads: int) -> list[Comparison]:
     title = f"{WORKLOADS[workload].description}, N={WORKLOADS[workload].samples}"
-    ours = measure_worker("symlab", "kfac_symlab", workload, None, repeats, threads)
-    peers = measure_peers(workload, None, repeats, threads)
+    implementations = [OURS, *prepared_peers(), FORWARD_BACKWARD]
+    ours, *peers, gradient = measure_in_turn(implementations, workload, None, repeats, threads)
+    if ours.missing is not None:
+        raise RuntimeError(f"our own fit failed: {ours.missing}")
     seconds, memory = ours.median_seconds, ours.extra_memory_bytes
     exact = [peer for peer in peers if (workload, peer.name) not in INEXACT]
     rows = [_against(f"{title}: fit", seconds, peer, workload) for peer in peers]
@@ -52,15 +48,14 @@ def compare_workload(workload: str, repeats: int, threads: int, peak: float) -> 
     if least is not None and memory is not None and least.extra_memory_bytes is not None:
         name = f"leanest exact peer ({least.name}, batch {least.batch_size})"
         rows.append(Comparison(f"{title}: memory", memory / 1e6, least.extra_memory_bytes / 1e6, name, "MB", MEMORY_GOAL))
-    gradient = measure_forward_backward(workload, None, repeats, threads)
-    rows.append(Comparison(f"{title}: fit", seconds, gradient.median_seconds, "one forward + backward", "s"))
-    if seconds:
-        reached = optimised_flops(workload, WORKLOADS[workload].samples) / seconds / 1e9
-        rows.append(Comparison(f"{title}: arithmetic", reached, peak, "sgemm peak", "GFLOP/s", PEAK_GOAL))
+    rows.append(Comparison(f"{title}: fit", seconds, gradient.median_seconds, gradient.name, "s"))
+    peak = statistics.median(ours.sgemm_gflops)
+    reached = optimised_flops(workload, WORKLOADS[workload].samples) / statistics.median(ours.seconds) / 1e9
+    rows.append(Comparison(f"{title}: arithmetic", reached, peak, "sgemm before each fit", "GFLOP/s", PEAK_GOAL))
     return rows
 
 
-def _against(work: str, seconds: float | None, peer: PeerResult, workload: str) -> Comparison:
+def _against(work: str, seconds: float | None, peer: FitResult, workload: str) -> Comparison:
     name = peer.name if (workload, peer.name) not in INEXACT else f"{peer.name} (another approximation)"
     if peer.missing is not None:
         name = f"{peer.name}: missing, {peer.missing}"
@@ -106,10 +101,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     speeds = measure_sgemm()
-    peak = max(speeds.values())
     print(f"sgemm: {', '.join(f'{shape} {speed:.0f}' for shape, speed in speeds.items())} GFLOP/s", flush=True)
-    machine = describe_machine() | {"sgemm_gflops": peak}
-    parts = [partial(compare_workload, workload, options.repeats, options.threads, peak) for workload in options.workloads]
+    machine = describe_machine() | {"sgemm_gflops": max(speeds.values())}
+    parts = [partial(compare_workload, workload, options.repeats, options.threads) for workload in options.workloads]
     rows: list[Comparison] = []
     for part in [*parts, partial(compare_differentiable, options.threads), partial(compare_sizes, options.threads)]:
         rows += part()

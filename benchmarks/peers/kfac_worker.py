@@ -1,14 +1,15 @@
-"""What each KFAC peer's script runs: read the request, build the workload, measure, print one line of JSON.
+"""What each KFAC peer's script runs: read the request, build the workload, measure, print lines of JSON.
 
-Request (JSON, first argument): workload, samples, repeats, threads, batch_sizes.
-Answer (JSON, last line of the output): seconds (one for each repeat), extra_memory_bytes, batch_size, version, notes,
-block_traces, sgemm_gflops.
+Request (JSON, first argument): workload, samples, threads, batch_sizes.
 
-With several batch sizes the worker only finds the fastest: one fit each, ``seconds`` has one entry for each size. With a
-single one the first full fit is measured for memory (in a process where nothing of that size has run) and is the warm-up of
-the timed repeats. ``block_traces`` holds tr(A) tr(B) of each weight's GGN block summed over the data, so that a reader can
-see whether two implementations computed the same thing. ``sgemm_gflops`` is the lower of the speeds of one matrix product
-before and after the repeats: far below the machine's peak, the processor was shared and the seconds mean little.
+With several batch sizes the worker only finds the fastest, one fit each, and prints it: batch_size. With a single one its
+first full fit is measured for memory (in a process where nothing of that size has run) and is the warm-up of the others. It
+prints extra_memory_bytes, batch_size, version, notes, block_traces and then waits: each line that it reads asks for another
+fit, answered by its seconds and sgemm_gflops. So whoever asks can let several workers take turns.
+
+``block_traces`` holds tr(A) tr(B) of each weight's GGN block summed over the data, so that a reader can see whether two
+implementations computed the same thing. ``sgemm_gflops`` is the speed of the fastest of a few matrix products right before
+the fit: the processor's peak at that time.
 """
 
 import json
@@ -43,41 +44,38 @@ def answer_request(fit: Fit, packages: tuple[str, ...], notes: Callable[[str], s
 
     sizes = request["batch_sizes"]
     if len(sizes) > 1:
-        answer = _compare_sizes(fit, network, data, sizes)
-    else:
-        answer = _measure(fit, network, data, sizes[0], request["repeats"])
-    answer["version"] = " ".join(f"{package} {version(package)}" for package in packages)
-    answer["notes"] = notes(request["workload"])
-    print(json.dumps(answer))
-
-
-def _compare_sizes(fit: Fit, network: nn.Sequential, data: Batch, sizes: list[int]) -> dict[str, object]:
-    seconds = []
-    for size in sizes:
-        batches = split_batches(data, size)
-        start = time.perf_counter()
-        fit(network, batches)
-        seconds.append(time.perf_counter() - start)
-    return {"seconds": seconds, "batch_size": sizes[seconds.index(min(seconds))]}
-
-
-def _measure(fit: Fit, network: nn.Sequential, data: Batch, size: int, repeats: int) -> dict[str, object]:
-    batches = split_batches(data, size)
+        _tell({"batch_size": _fastest_size(fit, network, data, sizes)})
+        return
+    batches = split_batches(data, sizes[0])
     factors: Factors = []
     memory = measure_extra_memory(lambda: factors.extend(fit(network, batches)))
     traces = [float(a.trace() * b.trace()) for a, b in factors]
     factors.clear()
-    speeds = [_sgemm_gflops()]
-    seconds = measure_seconds(lambda: fit(network, batches), repeats, warmups=0)
-    speeds.append(_sgemm_gflops())
-    return {
-        "seconds": seconds,
-        "extra_memory_bytes": memory,
-        "batch_size": size,
-        "block_traces": traces,
-        "sgemm_gflops": min(speeds),
-    }
+    versions = " ".join(f"{package} {version(package)}" for package in packages)
+    _tell(
+        {
+            "extra_memory_bytes": memory,
+            "batch_size": sizes[0],
+            "version": versions,
+            "notes": notes(request["workload"]),
+            "block_traces": traces,
+        }
+    )
+    for _ in sys.stdin:
+        speed = max(measure_sgemm(repeats=3).values())
+        seconds = measure_seconds(lambda: fit(network, batches), repeats=1, warmups=0)[0]
+        _tell({"seconds": seconds, "sgemm_gflops": speed})
 
 
-def _sgemm_gflops() -> float:
-    return max(measure_sgemm([(1024, 1024, 1024)], repeats=3).values())
+def _tell(answer: dict[str, object]) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+def _fastest_size(fit: Fit, network: nn.Sequential, data: Batch, sizes: list[int]) -> int:
+    seconds = {}
+    for size in sizes:
+        batches = split_batches(data, size)
+        start = time.perf_counter()
+        fit(network, batches)
+        seconds[size] = time.perf_counter() - start
+    return min(sizes, key=lambda size: seconds[size])
