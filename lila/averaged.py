@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lila.distribution import Distribution
+from symlab.copies import CopyAverage
 from symlab.errors import ConfigError
 
 
@@ -29,7 +30,7 @@ class AveragedNetwork(nn.Module):
         for name, count in (("samples", samples), ("prediction_samples", predicting)):
             if count < 1:
                 raise ConfigError(f"{name}={count} does not fit: a network is averaged over at least one copy")
-        self.network, self.distribution = network, distribution
+        self.network, self.distribution, self.average = network, distribution, CopyAverage()
         self.samples, self.prediction_samples = samples, predicting
 
     def hyperparameters(self) -> list[str]:
@@ -47,11 +48,11 @@ class AveragedNetwork(nn.Module):
     def forward(self, copies: Tensor) -> Tensor:
         """(N, S, ...) -> (N, C). Before a linear readout or after it the average is the same; before it, the readout and its
         gradients take one S-th of the time."""
-        shape = copies.shape[:2]
+        n_data = len(copies)
         readout = readout_of(self.network)
         if readout is None:
-            return self.network(copies.flatten(0, 1)).unflatten(0, shape).mean(1)
-        averaging = readout.register_forward_pre_hook(lambda module, given: (given[0].unflatten(0, shape).mean(1),))
+            return self.average(self.network(copies.flatten(0, 1)), n_data)
+        averaging = readout.register_forward_pre_hook(lambda module, given: (self.average(given[0], n_data),))
         try:
             return self.network(copies.flatten(0, 1))
         finally:

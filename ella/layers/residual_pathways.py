@@ -9,7 +9,9 @@ for they write to the final resolution.
 
 The weights of each path start sqrt(P) times as large as in a layer of its own, so that the mean of P independent paths has
 the variance of one. With ``free_share`` f the paths that are not equivariant have f of that variance together, the others
-1 - f: the smaller it is, the closer to strict equivariance a network starts.
+1 - f: the smaller it is, the closer to strict equivariance a network starts. Steps of Adam are as long for small weights as
+for large ones, so that noise alone would soon make them large; with ``free_rate`` r the paths that are not
+equivariant learn at r times the learning rate, and grow where the data pull them the same way for many steps.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +28,7 @@ class ResidualPathways(nn.Module):
     """(B, c, extent_in, extent_in) -> (B, c', extent_out, extent_out).
 
     ``paths``: a name and a builder ``(channels_in, channels_out, extent_in, extent_out) -> layer`` for each.
-    ``free_share``: None gives every path the same.
+    ``free_share``: None gives every path the same; ``free_rate`` 1 the same learning rate.
     """
 
     def __init__(
@@ -37,10 +39,14 @@ class ResidualPathways(nn.Module):
         extent_out: int,
         paths: Mapping[str, Callable[..., nn.Module]],
         free_share: float | None = None,
+        free_rate: float = 1.0,
     ):
         super().__init__()
+        if free_rate <= 0:
+            raise ConfigError(f"free_rate={free_rate} does not fit: it is a positive factor of the learning rate")
         if len(paths) < 2:
             raise ConfigError(f"paths={list(paths)} does not fit: residual pathways add up at least two layers")
+        self.free_rate = free_rate
         self.paths = nn.ModuleDict()
         self.pool = nn.Identity() if extent_out == extent_in else PolyphasePool()
         for name, build in paths.items():
@@ -63,6 +69,13 @@ class ResidualPathways(nn.Module):
             )
         strict = sum(equivariant)
         return [(1 - free_share) / strict if each else free_share / (len(equivariant) - strict) for each in equivariant]
+
+    def learning_rate_factors(self) -> dict[str, float]:
+        """For ``symlab.trainer.descent``."""
+        if self.free_rate == 1:
+            return {}
+        free = {f"paths.{name}." for name, path in self.paths.items() if not isinstance(path, Subsampled)}
+        return {name: self.free_rate for name, _ in self.named_parameters() if any(map(name.startswith, free))}
 
     def forward(self, features: Tensor) -> Tensor:
         direct: Tensor | None = None

@@ -6,7 +6,7 @@ edge of the autograd graph at its output, so that any graph works: branches, res
 in-place activations.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -19,9 +19,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
 from symlab.circular_convolution import circular_convolution
+from symlab.copies import CopyAverage
 from symlab.errors import ConfigError
 from symlab.kfac.rules import STANDARD_RULES, BlockRule, RuleOptions, Rules
-from symlab.kfac.shared_shift import SharedShift, is_plain_max_pooling
+from symlab.kfac.shared_shift import SharedShift, is_known_activation, is_plain_max_pooling
 from symlab.plain_convolution import plain_convolution
 
 
@@ -208,12 +209,12 @@ def _faster_forward(module: nn.Module) -> Callable[[Tensor], Tensor] | None:
 class Capture:
     """``with Capture(layers) as capture: model(x)`` leaves the uses of all layers in ``capture.uses``, in order.
 
-    With ``model`` and ``n_data`` a first layer that sees feature maps of several copies of each data point gives its output
-    gradients summed over them: see ``symlab.kfac.shared_shift``."""
+    With ``model`` and ``n_data`` a first layer that sees several copies of each data point gives its output gradients summed
+    over them: see ``symlab.kfac.shared_shift``."""
 
     def __init__(self, layers: list[Layer], model: nn.Module | None = None, n_data: int = 0):
         self.layers, self.n_data = layers, n_data
-        self.pools = [] if model is None else [module for module in model.modules() if is_plain_max_pooling(module)]
+        self.model = model
         self.uses: list[LayerUse] = []
         self.shared: SharedShift | None = None
 
@@ -225,9 +226,9 @@ class Capture:
             if faster is not None:
                 layer.module.forward = faster
                 self.replaced.append(layer.module)
-        for pool in self.pools:
-            pool.forward = partial(self._pool, pool)  # type: ignore[method-assign]
-            self.replaced.append(pool)
+        for module, forward in self._readers():  # not kept: they know this object, and what refers to itself lives longer
+            module.forward = partial(forward, module)
+            self.replaced.append(module)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -243,7 +244,7 @@ class Capture:
                     f"layer '{layer.name}' must take one tensor and return one tensor to have a curvature rule"
                 )
             is_start, is_map = not output.requires_grad, output.dim() > 3
-            if not self.uses and is_map and 0 < self.n_data < len(output):
+            if not self.uses and 0 < self.n_data < len(output):
                 self.shared = SharedShift(output, self.n_data)
                 is_start, observed, output = True, self.shared.shift, self.shared.shifted
             else:
@@ -255,10 +256,30 @@ class Capture:
 
         return record
 
+    def _readers(self) -> Iterator[tuple[nn.Module, Callable[..., Tensor]]]:
+        """What knows how to read the output of a first layer that several copies share."""
+        for module in [] if self.model is None else self.model.modules():
+            if is_plain_max_pooling(module):
+                yield module, self._pool
+            elif is_known_activation(module):
+                yield module, self._activate
+            elif type(module) is CopyAverage:
+                yield module, self._average
+
     def _pool(self, module: nn.MaxPool2d, features: Tensor) -> Tensor:
         if self.shared is not None and features is self.shared.shifted:
             return self.shared.pool(module)
         return nn.MaxPool2d.forward(module, features)
+
+    def _activate(self, module: nn.Module, features: Tensor) -> Tensor:
+        if self.shared is not None and features is self.shared.shifted:
+            return self.shared.activate(module)
+        return type(module).forward(module, features)
+
+    def _average(self, module: CopyAverage, features: Tensor, n_data: int) -> Tensor:
+        if self.shared is not None and features is self.shared.activated:
+            return self.shared.average()
+        return CopyAverage.forward(module, features, n_data)
 
     def check_complete(self) -> None:
         used = {id(use.layer) for use in self.uses}

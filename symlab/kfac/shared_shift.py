@@ -11,12 +11,27 @@ Max pooling that reads this output takes y and e from the same places q(n, s) in
 
 with the same derivatives of any order. Maps of gradients of all copies, three quarters of them zeros for a window of 2 x 2,
 are then never made, neither in a backward pass nor in the one through it.
+
+An activation phi that reads this output is taken to first order in e, which is all that derivatives at e = 0 see. Where its
+values are averaged over the copies at once (``CopyAverage``), as in a network of one hidden layer, so is its derivative,
+
+    phi(y_ns + e_n) = phi(y_ns) + phi'(y_ns) e_n,      1/S sum_s phi(y_ns + e_n) = phi^_n + phi'^_n e_n,
+
+and each of many backward signals costs one S-th of a pass over all copies.
 """
 
-from typing import TypeGuard
+from collections.abc import Callable
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
+
+# phi'(y) from phi(y), entry by entry
+_DERIVATIVES: dict[type[nn.Module], Callable[[Tensor], Tensor]] = {
+    nn.Tanh: lambda values: 1 - values.square(),
+    nn.ReLU: lambda values: (values > 0).to(values.dtype),
+    nn.Sigmoid: lambda values: values * (1 - values),
+}
 
 
 class SharedShift:
@@ -25,7 +40,8 @@ class SharedShift:
     def __init__(self, outputs: Tensor, n_data: int):
         self.outputs = outputs
         self.shift = outputs.new_zeros(n_data, *outputs.shape[1:]).requires_grad_()
-        self.shifted = (outputs.unflatten(0, (n_data, -1)) + self.shift[:, None]).flatten(0, 1)
+        self.shifted: Tensor = _Shifted.apply(outputs, self.shift)
+        self.activated: Tensor | None = None
 
     def pool(self, module: nn.MaxPool2d) -> Tensor:
         """What ``module`` makes of ``shifted``."""
@@ -42,6 +58,53 @@ class SharedShift:
         maps = torch.arange(n_data * channels, device=places.device).view(n_data, 1, channels, 1, 1)
         entries = places.unflatten(0, (n_data, -1)) + maps * self.shift[0, 0].numel()
         return pooled + self.shift.flatten().index_select(0, entries.flatten()).view(pooled.shape)
+
+    def activate(self, module: nn.Module) -> Tensor:
+        """What ``module`` makes of ``shifted``; an activation that ``is_known_activation``."""
+        self._values, self._derivative = type(module).forward(module, self.outputs), _DERIVATIVES[type(module)]
+        self.activated = _Activated.apply(self._values, self.shift, self._derivative)
+        return self.activated
+
+    def average(self) -> Tensor:
+        """The mean of ``activated`` over the copies, (N, ...)."""
+        values = self._values.unflatten(0, (len(self.shift), -1))
+        # Sums that are divided afterwards: the gradient of a mean is written down for every copy.
+        copies = values.shape[1]
+        return values.sum(1) / copies + self.shift * (self._derivative(values).sum(1) / copies)
+
+
+class _Shifted(torch.autograd.Function):
+    """y_ns + e_n at e = 0: nothing is added, only the gradient knows."""
+
+    @staticmethod
+    def forward(ctx: Any, outputs: Tensor, shift: Tensor) -> Tensor:
+        ctx.n_data = len(shift)
+        return outputs.view_as(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor]:
+        in_shift = gradient.unflatten(0, (ctx.n_data, -1)).sum(1)
+        return gradient if ctx.needs_input_grad[0] else None, in_shift
+
+
+class _Activated(torch.autograd.Function):
+    """phi(y_ns) + phi'(y_ns) e_n at e = 0, from phi(y_ns)."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, shift: Tensor, derivative: Callable[[Tensor], Tensor]) -> Tensor:
+        ctx.n_data, ctx.derivative = len(shift), derivative
+        ctx.save_for_backward(values)
+        return values.view_as(values)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None]:
+        (values,) = ctx.saved_tensors
+        in_shift = (gradient * ctx.derivative(values)).unflatten(0, (ctx.n_data, -1)).sum(1)
+        return gradient if ctx.needs_input_grad[0] else None, in_shift, None
+
+
+def is_known_activation(module: nn.Module) -> bool:
+    return type(module) in _DERIVATIVES and not getattr(module, "inplace", False) and "forward" not in module.__dict__
 
 
 def is_plain_max_pooling(module: nn.Module) -> TypeGuard[nn.MaxPool2d]:
