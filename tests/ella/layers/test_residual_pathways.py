@@ -6,6 +6,8 @@ from torch import nn
 
 from ella.layers import Convolution, FactoredFullyConnected, FullyConnected, ResidualPathways
 from symlab.errors import ConfigError
+from symlab.trainer.descent import PosteriorDescent
+from symlab.trainer.protocol import Batch, TrainingPlan
 
 FC_CONV = partial(ResidualPathways, paths={"fc": FullyConnected, "conv": Convolution})
 THREE = partial(ResidualPathways, paths={"fc": FullyConnected, "f_fc": FactoredFullyConnected, "conv": Convolution})
@@ -71,6 +73,19 @@ def test_paths_that_are_not_equivariant_may_start_small(layer):
 def test_a_share_needs_both_kinds_of_paths(paths, free_share):
     with pytest.raises(ConfigError, match="free_share="):
         ResidualPathways(2, 3, 4, 4, paths, free_share)
+
+
+def test_paths_that_are_not_equivariant_may_learn_slowly():
+    """The first step of Adam moves every weight by its learning rate."""
+    network = nn.Sequential(FC_CONV(2, 3, 4, 4, free_rate=0.1), nn.Flatten())
+    before = {name: weight.detach().clone() for name, weight in network.named_parameters()}
+    descent = PosteriorDescent(network, TrainingPlan(8, 8, epochs=1), dict.fromkeys(before, 1.0), 0.01, 0.01)
+    descent.step(Batch(torch.randn(8, 2, 4, 4), torch.randn(8, 48)))
+    moved = {name: (before[name] - weight.detach()).abs().mean().item() for name, weight in network.named_parameters()}
+    assert moved == pytest.approx({name: 0.001 if ".fc." in name else 0.01 for name in before}, rel=1e-3)
+    assert FC_CONV(2, 3, 4, 4).learning_rate_factors() == {}
+    with pytest.raises(ConfigError, match="free_rate=0"):
+        FC_CONV(2, 3, 4, 4, free_rate=0)
 
 
 def test_one_path_and_foreign_layers_are_refused():
