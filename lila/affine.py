@@ -11,10 +11,10 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from lila.distribution import Distribution
-from symlab.transformations.affine import GENERATORS, ROTATION, affine_maps, affine_reach, check_entries, sampling_grid
+from symlab.transformations.affine import GENERATORS, ROTATION, affine_maps, affine_reach, check_entries
+from symlab.transformations.sampling import sample_images
 
 
 class AffineDistribution(Distribution):
@@ -35,14 +35,7 @@ class AffineDistribution(Distribution):
 
     def transform(self, inputs: Tensor, noise: Tensor) -> Tensor:
         """Images (N, C, H, W), noise (N or 1, S, 6) -> (N, S, C, H, W)."""
-        count, channels, height, width = inputs.shape
-        samples = noise.shape[1]
-        maps = self.maps(noise.to(inputs))
-        grid = sampling_grid(maps, height, width).flatten(1, 2)  # (N or 1, S H, W, 2): the grids of an image on one sheet
-        sheets = functional.grid_sample(
-            inputs, grid.expand(count, -1, -1, -1), mode="bilinear", padding_mode="zeros", align_corners=True
-        )
-        return sheets.view(count, channels, samples, height, width).transpose(1, 2)
+        return sample_images(inputs, self.maps(noise.to(inputs)))
 
     def maps(self, noise: Tensor) -> Tensor:
         """(..., 6) -> (..., 2, 3): where each pixel position of the output is taken from."""

@@ -7,6 +7,7 @@ flipped, its channels exchanged and padding k - 1 - p; and so is the gradient of
 computes gradients of the weights, whether or not they are asked for.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,6 +16,8 @@ from torch import Tensor, nn
 from symlab.circular_convolution import adjoint_kernel
 
 Padding = tuple[int, int]
+
+BLOCK_ENTRIES = 2**20  # of the maps that one output channel is added up from
 
 
 class _PlainConvolution(torch.autograd.Function):
@@ -45,11 +48,21 @@ def _convolve_to_one_channel(features: Tensor, kernel: Tensor, padding: Padding)
     """One product takes all channels together for every place of the kernel, whose maps are then moved and added up.
 
     A library's convolution computes eight or sixteen output channels side by side and is twice as slow for one, such as the
-    gradient in grey images."""
+    gradient in grey images. The maps of a few samples at a time stay in the cache."""
     _, _, height, width = kernel.shape
     rows, columns = features.shape[2:]
-    maps = (kernel.flatten(2)[0].mT @ features.flatten(2)).unflatten(1, (height, width)).unflatten(3, (rows, columns))
     total = features.new_zeros(len(features), 1, rows + 2 * padding[0] - height + 1, columns + 2 * padding[1] - width + 1)
+    size = max(1, BLOCK_ENTRIES // (height * width * rows * columns))
+    for part, into in zip(features.split(size), total.split(size), strict=True):
+        _add_moved(into, kernel.flatten(2)[0].mT @ part.flatten(2), kernel.shape[2:], (rows, columns), padding)
+    return total
+
+
+def _add_moved(total: Tensor, maps: Tensor, kernel: Sequence[int], extent: Padding, padding: Padding) -> None:
+    """Add the maps of all places of the kernel, (N, k k, H W), to the total, in place."""
+    height, width = kernel
+    rows, columns = extent
+    maps = maps.unflatten(1, (height, width)).unflatten(3, (rows, columns))
     for down in range(height):
         for right in range(width):
             # Position q of the output sees q + l - p of the map: l = (down, right).
@@ -58,7 +71,6 @@ def _convolve_to_one_channel(features: Tensor, kernel: Tensor, padding: Padding)
                 _overlap(right - padding[1], total.shape[3], columns),
             )
             total[:, 0, into_y, into_x] += maps[:, down, right, from_y, from_x]
-    return total
 
 
 def _overlap(shift: int, extent: int, available: int) -> tuple[slice, slice]:
