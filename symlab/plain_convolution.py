@@ -2,9 +2,8 @@
 
     y(c', q) = sum_{c, l} w(c', c, l) x(c, q + l - p),      x = 0 outside of the map,  0 <= p < k
 
-Equal to nn.Conv2d(..., padding=p) with fixed weights. The gradient in x is again such a convolution, with the kernel
-flipped, its channels exchanged and padding k - 1 - p; and so is the gradient of that. torch's own double backward also
-computes gradients of the weights, whether or not they are asked for.
+Equal to nn.Conv2d(..., padding=p) with fixed weights. The gradient in x is the transposed convolution, and that of this one
+a convolution again. torch's own double backward also computes gradients of the weights, whether or not they are asked for.
 """
 
 from collections.abc import Sequence
@@ -36,12 +35,32 @@ class _PlainConvolution(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
-        if not ctx.needs_input_grad[0]:
-            return None, None, None
         (kernel,) = ctx.saved_tensors
+        return _TransposedConvolution.apply(gradient, kernel, ctx.padding) if ctx.needs_input_grad[0] else None, None, None
+
+
+class _TransposedConvolution(torch.autograd.Function):
+    """x(c, q) = sum_{c', l} w(c', c, l) y(c', q - l + p); for few channels faster than by the flipped kernel."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(features: Tensor, kernel: Tensor, padding: Padding) -> Tensor:
         height, width = kernel.shape[2:]
-        padding = (height - 1 - ctx.padding[0], width - 1 - ctx.padding[1])
-        return _PlainConvolution.apply(gradient, adjoint_kernel(kernel), padding), None, None
+        if kernel.shape[1] == 1 and features.is_contiguous():
+            wider = (height - 1 - padding[0], width - 1 - padding[1])
+            return _convolve_to_one_channel(features, adjoint_kernel(kernel), wider)
+        return nn.functional.conv_transpose2d(features, kernel, padding=padding)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Padding], output: Tensor) -> None:
+        _, kernel, ctx.padding = inputs
+        ctx.save_for_backward(kernel)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
+        (kernel,) = ctx.saved_tensors
+        return _PlainConvolution.apply(gradient, kernel, ctx.padding) if ctx.needs_input_grad[0] else None, None, None
 
 
 def _convolve_to_one_channel(features: Tensor, kernel: Tensor, padding: Padding) -> Tensor:
