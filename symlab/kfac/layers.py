@@ -267,17 +267,17 @@ class Capture:
                 yield module, self._average
 
     def _pool(self, module: nn.MaxPool2d, features: Tensor) -> Tensor:
-        if self.shared is not None and features is self.shared.shifted:
+        if self.shared is not None and self.shared.is_read_by(features):
             return self.shared.pool(module)
         return nn.MaxPool2d.forward(module, features)
 
     def _activate(self, module: nn.Module, features: Tensor) -> Tensor:
-        if self.shared is not None and features is self.shared.shifted:
+        if self.shared is not None and self.shared.is_read_by(features):
             return self.shared.activate(module)
         return type(module).forward(module, features)
 
     def _average(self, module: CopyAverage, features: Tensor, n_data: int) -> Tensor:
-        if self.shared is not None and features is self.shared.activated:
+        if self.shared is not None and self.shared.is_averaged_in(features):
             return self.shared.average()
         return CopyAverage.forward(module, features, n_data)
 

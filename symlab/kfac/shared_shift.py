@@ -43,6 +43,14 @@ class SharedShift:
         self.shifted: Tensor = _Shifted.apply(outputs, self.shift)
         self.activated: Tensor | None = None
 
+    def is_read_by(self, features: Tensor) -> bool:
+        """Whether these are ``shifted``, and nothing was written into them since."""
+        return features is self.shifted and features._version == 0
+
+    def is_averaged_in(self, features: Tensor) -> bool:
+        """Whether these are ``activated``, and nothing was written into them since."""
+        return features is self.activated and features._version == 0
+
     def pool(self, module: nn.MaxPool2d) -> Tensor:
         """What ``module`` makes of ``shifted``."""
         pooled, places = nn.functional.max_pool2d(
@@ -74,12 +82,12 @@ class SharedShift:
 
 
 class _Shifted(torch.autograd.Function):
-    """y_ns + e_n at e = 0: nothing is added, only the gradient knows."""
+    """y_ns + e_n at e = 0, where only the gradient knows of e. A copy: the network may write into it."""
 
     @staticmethod
     def forward(ctx: Any, outputs: Tensor, shift: Tensor) -> Tensor:
         ctx.n_data = len(shift)
-        return outputs.view_as(outputs)
+        return outputs.clone()
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor]:
@@ -88,13 +96,13 @@ class _Shifted(torch.autograd.Function):
 
 
 class _Activated(torch.autograd.Function):
-    """phi(y_ns) + phi'(y_ns) e_n at e = 0, from phi(y_ns)."""
+    """phi(y_ns) + phi'(y_ns) e_n at e = 0, from phi(y_ns); a copy, too."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, shift: Tensor, derivative: Callable[[Tensor], Tensor]) -> Tensor:
         ctx.n_data, ctx.derivative = len(shift), derivative
         ctx.save_for_backward(values)
-        return values.view_as(values)
+        return values.clone()
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None]:

@@ -1,5 +1,7 @@
 """Eqs. 11-16 of an averaged network, against the same written out: dense Jacobians, sums over copies, finite differences."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -143,6 +145,29 @@ def test_equation_15(build, index, kernel):
     assert block.rows == rows
     torch.testing.assert_close(block.inputs[0, 0], factor_a, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(block.outputs[0, 0], factor_g, rtol=1e-10, atol=1e-10)
+
+
+def rectified(inplace: bool) -> nn.Module:
+    """A first layer whose output is written into before it is pooled."""
+    layers = [nn.Conv2d(1, 2, 2), nn.ReLU(inplace), nn.MaxPool2d(2), nn.Conv2d(2, 3, 2), nn.ReLU(inplace), nn.Flatten()]
+    return nn.Sequential(*layers, nn.Linear(3, 3))
+
+
+def rectified_vectors(inplace: bool) -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(25, 4), nn.ReLU(inplace), nn.Linear(4, 3))
+
+
+@pytest.mark.parametrize("build", [rectified, rectified_vectors])
+def test_activations_in_place_change_nothing(build):
+    found, expected = (fit(averaged_by(partial(build, inplace)), "kfac", "ggn") for inplace in (True, False))
+    for name, block in expected.blocks.items():
+        torch.testing.assert_close(found.blocks[name].inputs, block.inputs, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(found.blocks[name].outputs, block.outputs, rtol=1e-12, atol=1e-12)
+    gradients = []
+    for laplace in (found, expected):
+        eta = laplace.model.distribution.eta
+        gradients += laplace.hyperparameter_gradient(batches(laplace.model), [eta])
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-10, atol=1e-10)
 
 
 def test_a_linear_model_is_exact_where_the_paper_says_so():
