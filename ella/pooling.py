@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from symlab.errors import ConfigError
+from symlab.signatures import with_signature
 
 
 def _by_phase(features: Tensor) -> Tensor:
@@ -27,6 +28,7 @@ class _Choose(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @with_signature
     def forward(features: Tensor, chosen: Tensor) -> Tensor:
         phase = chosen.flatten(1).argmax(1)
         sample = torch.arange(len(features), device=features.device)

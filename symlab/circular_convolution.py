@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.grad import conv2d_weight
 
+from symlab.signatures import with_signature
+
 
 def _padded(features: Tensor, kernel: Tensor) -> Tensor:
     """The map continued periodically by half a kernel, in the layout it has (nn.functional.pad would always lay it out
@@ -41,6 +43,7 @@ class _CircularConvolution(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @with_signature
     def forward(features: Tensor, kernel: Tensor) -> Tensor:
         return nn.functional.conv2d(_padded(features, kernel), kernel)
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from symlab.circular_convolution import adjoint_kernel
+from symlab.signatures import with_signature
 
 Padding = tuple[int, int]
 
@@ -23,6 +24,7 @@ class _PlainConvolution(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @with_signature
     def forward(features: Tensor, kernel: Tensor, padding: Padding) -> Tensor:
         if len(kernel) == 1 and features.is_contiguous():
             return _convolve_to_one_channel(features, kernel, padding)
@@ -45,6 +47,7 @@ class _TransposedConvolution(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @with_signature
     def forward(features: Tensor, kernel: Tensor, padding: Padding) -> Tensor:
         height, width = kernel.shape[2:]
         if kernel.shape[1] == 1 and features.is_contiguous():

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from symlab.kfac.rules import BlockRule, ExactBlock, RuleOptions
+from symlab.signatures import with_signature
 
 
 class FactoredFullyConnected(nn.Module):
@@ -97,6 +98,7 @@ class _StackedProduct(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @with_signature
     def forward(left: Tensor, right: Tensor) -> Tensor:
         return left @ right
 

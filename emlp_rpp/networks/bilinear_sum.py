@@ -26,8 +26,8 @@ from torch import Tensor
 
 from emlp_rpp.networks.contractions import Contraction
 from emlp_rpp.networks.parts import Parts, concatenate
-from emlp_rpp.networks.signatures import with_signature
 from emlp_rpp.networks.small_products import sum_products
+from symlab.signatures import with_signature
 
 _LARGE_BATCH = 200
 

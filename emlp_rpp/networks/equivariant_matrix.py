@@ -24,10 +24,10 @@ from torch import Tensor, nn
 
 from emlp_rpp.networks.components import connected_components
 from emlp_rpp.networks.parts import concatenate
-from emlp_rpp.networks.signatures import with_signature
 from emlp_rpp.representations.maps import Block, Maps
 from emlp_rpp.representations.representation import Term
 from emlp_rpp.solver import Basis, Solutions, refuse_empty
+from symlab.signatures import with_signature
 
 _ZERO_ENTRY = 1e-10
 

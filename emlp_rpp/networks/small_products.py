@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from emlp_rpp.networks.signatures import with_signature
+from symlab.signatures import with_signature
 
 _SUMMAND_ENTRIES = 8_000  # smaller ones take longer to call than to add
 _MANY = 9  # summands whose calls take longer than a product that is written down,

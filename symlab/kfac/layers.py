@@ -24,6 +24,7 @@ from symlab.errors import ConfigError
 from symlab.kfac.rules import STANDARD_RULES, BlockRule, RuleOptions, Rules
 from symlab.kfac.shared_shift import SharedShift, is_known_activation, is_plain_max_pooling
 from symlab.plain_convolution import plain_convolution
+from symlab.signatures import with_signature
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class _Arrival(torch.autograd.Function):
     of one's own is what gets to see them together. Returns nothing of use."""
 
     @staticmethod
+    @with_signature
     def forward(gradient: Tensor, take: Callable[[Tensor], None]) -> Tensor:
         take(gradient[None])
         return gradient.new_zeros(())
