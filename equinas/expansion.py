@@ -10,13 +10,16 @@ depends on psi through its entries alone, the kernel of a subgroup that gives th
 """
 
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from equinas.fibres import blocks, coset_of
+from equinas.row_loops import collect, spread
+from symlab.compiled import call, is_plain
 from symlab.errors import ConfigError
 from symlab.groups import Group, factor, inverse, multiply, pixel_sources, representatives
 
@@ -71,6 +74,16 @@ class KernelShape:
         inputs = self.inputs if self.is_lifting else self.inputs * len(self.whole)
         return (self.outputs * len(self.whole), inputs, self.kernel_size, self.kernel_size)
 
+    @cached_property
+    def _rows(self) -> dict[torch.device, "Rows"]:
+        return {}
+
+    def rows(self, device: torch.device) -> "Rows":
+        """Kept with the shape: to look them up by its contents would take as long as to expand a small kernel."""
+        if device not in self._rows:
+            self._rows[device] = _rows_of(self, device)
+        return self._rows[device]
+
     def relaxed(self, subgroup: Group) -> "KernelShape":
         if not subgroup <= self.group:
             raise ConfigError(f"a layer of {self.group} cannot be relaxed to {subgroup}, which is no subgroup of it")
@@ -95,18 +108,23 @@ class Rows:
     Everything that a pass needs is made here once: a pass over a small kernel takes as long as ten calls from Python.
     """
 
+    weight: tuple[int, ...]  # the shape of psi
+    expanded: tuple[int, ...]  # the shape of W
     by_coset: tuple[int, ...]  # (d, cosets, c, n)
     by_element: tuple[int, ...]  # (d, |W|, c, n)
     cosets: Tensor  # (|W|,): t(g)
     members: Tensor  # (cosets, |G|): the g of each t
-    sources: Tensor  # (|W|, 1, n)
-    places: Tensor  # (|W|, 1, n): the inverse permutations
-    all_sources: Tensor  # sources for all d and c, a view as large as W
-    all_places: Tensor
+    sources: Tensor  # (|W|, n)
+    places: Tensor  # (|W|, n): the inverse permutations
+
+    @cached_property
+    def unsigned(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Cosets, members, sources and places for compiled loops."""
+        tensors = (self.cosets, self.members, self.sources, self.places)
+        return tuple(each.numpy().astype(np.uint64) for each in tensors)  # type: ignore[return-value]
 
 
-@cache
-def rows_of(shape: KernelShape, device: torch.device) -> Rows:
+def _rows_of(shape: KernelShape, device: torch.device) -> Rows:
     group, whole, pixels = shape.group, shape.whole, shape.kernel_size**2
     parts = [factor(element, group, whole)[0] for element in whole.elements]
     coset = _on_cpu(coset_of(group, whole))
@@ -116,44 +134,69 @@ def rows_of(shape: KernelShape, device: torch.device) -> Rows:
         sources = ((coset * len(group) + relative)[..., None] * pixels + sources[:, None]).flatten(1)
     members = coset.argsort(stable=True).view(shape.cosets, len(group))
     by_element = (shape.outputs, len(whole), shape.inputs, sources.shape[1])
-    coset, members = coset.to(device), members.to(device)
-    sources, places = sources[:, None].to(device), sources.argsort(1)[:, None].to(device)
     by_coset = (shape.outputs, shape.cosets, *by_element[2:])
-    return Rows(by_coset, by_element, coset, members, sources, places, sources.expand(by_element), places.expand(by_element))
+    tensors = (each.to(device) for each in (coset, members, sources, sources.argsort(1)))
+    return Rows(shape.weight, shape.expanded, by_coset, by_element, *tensors)
+
+
+def _spread(weight: Tensor, rows: Rows) -> Tensor:
+    if is_plain(weight):
+        cosets, _, sources, _ = rows.unsigned
+        expanded = weight.new_empty(rows.expanded)
+        call(spread, weight.contiguous().view(rows.by_coset), cosets, sources, expanded.view(rows.by_element))
+        return expanded
+    by_element = weight.reshape(rows.by_coset).index_select(1, rows.cosets)
+    return by_element.gather(3, rows.sources[:, None].expand(rows.by_element)).view(rows.expanded)
+
+
+def _collect(expanded: Tensor, rows: Rows) -> Tensor:
+    """Gathers, too: what autograd knows as the derivative of a gather scatters, several times slower."""
+    if is_plain(expanded):
+        _, members, _, places = rows.unsigned
+        weight = expanded.new_empty(rows.weight)
+        call(collect, expanded.contiguous().view(rows.by_element), members, places, weight.view(rows.by_coset))
+        return weight
+    by_element = expanded.reshape(rows.by_element).gather(3, rows.places[:, None].expand(rows.by_element))
+    by_coset = by_element.index_select(1, rows.members.flatten()).unflatten(1, rows.members.shape)
+    return by_coset.sum(2).view(rows.weight)
 
 
 class _Expand(torch.autograd.Function):
-    """Both directions gather; the derivative that autograd knows of a gather scatters, several times slower."""
+    """Linear, with ``_Collect`` as transpose, whose own graph is made only where somebody asks for it."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, shape: KernelShape) -> Tensor:
-        ctx.shape, rows = shape, rows_of(shape, weight.device)
-        by_coset, is_one_coset = weight.reshape(rows.by_coset), rows.by_coset[1] == 1
-        by_element = by_coset.expand(rows.by_element) if is_one_coset else by_coset.index_select(1, rows.cosets)
-        return by_element.gather(3, rows.all_sources).view(shape.expanded)
+    def forward(ctx: Any, weight: Tensor, rows: Rows) -> Tensor:
+        ctx.rows = rows
+        return _spread(weight, rows)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        shape, rows = ctx.shape, rows_of(ctx.shape, gradient.device)
-        by_element = gradient.reshape(rows.by_element).gather(3, rows.all_places)
-        if rows.by_coset[1] == 1:
-            return by_element.sum(1).view(shape.weight), None
-        by_coset = by_element.index_select(1, rows.members.flatten()).unflatten(1, rows.members.shape)
-        return by_coset.sum(2).view(shape.weight), None
+        return (_Collect.apply if torch.is_grad_enabled() else _collect)(gradient, ctx.rows), None
+
+
+class _Collect(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, expanded: Tensor, rows: Rows) -> Tensor:
+        ctx.rows = rows
+        return _collect(expanded, rows)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return (_Expand.apply if torch.is_grad_enabled() else _spread)(gradient, ctx.rows), None
 
 
 def expand(weight: Tensor, shape: KernelShape) -> Tensor:
     """psi -> W."""
     if len(shape.group) == 1:
         return weight.reshape(shape.expanded)  # nothing is shared, and the order is the same
-    return _Expand.apply(weight, shape)
+    return _Expand.apply(weight, shape.rows(weight.device))
 
 
 def relax_kernel(weight: Tensor, shape: KernelShape, subgroup: Group) -> Tensor:
     """psi~[(d, t), (c, s)](g') = psi[d, c](t^-1 g' s), Eq. 4: the subgroup's kernel with the same W."""
     target = shape.relaxed(subgroup)
-    rows = rows_of(target, weight.device)
+    rows = target.rows(weight.device)
     first = rows.members[:, 0]
     expanded = expand(weight, shape).view(target.outputs, len(target.whole), target.inputs, -1)
     found = expanded.index_select(1, first)
-    return found.gather(3, rows.places[first].expand(found.shape)).view(target.weight)
+    return found.gather(3, rows.places[first, None].expand(found.shape)).view(target.weight)

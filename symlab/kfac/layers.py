@@ -25,6 +25,7 @@ from symlab.kfac.rules import STANDARD_RULES, BlockRule, RuleOptions, Rules
 from symlab.kfac.shared_shift import SharedShift, is_known_activation, is_plain_max_pooling
 from symlab.plain_convolution import plain_convolution
 from symlab.signatures import with_signature
+from symlab.window_maximum import window_maximum, window_of
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,8 @@ class Capture:
     def _pool(self, module: nn.MaxPool2d, features: Tensor) -> Tensor:
         if self.shared is not None and self.shared.is_read_by(features):
             return self.shared.pool(module)
-        return nn.MaxPool2d.forward(module, features)
+        window = window_of(module)
+        return nn.MaxPool2d.forward(module, features) if window is None else window_maximum(features, window)
 
     def _activate(self, module: nn.Module, features: Tensor) -> Tensor:
         if self.shared is not None and self.shared.is_read_by(features):

@@ -5,12 +5,7 @@ dL/dy_ns (reduce setting, LILA Eq. 14). So its output y (N S, C, H, W) is shifte
 
     y_ns + e_n,      dL/de_n = sum_s dL/dy_ns.
 
-Max pooling that reads this output takes y and e from the same places q(n, s) instead,
-
-    pool(y_ns + e_n) = y_ns[q(n, s)] + e_n[q(n, s)]  at e = 0,      dL/de_n[q] = sum of dL/dpool_ns where q(n, s) = q,
-
-with the same derivatives of any order. Maps of gradients of all copies, three quarters of them zeros for a window of 2 x 2,
-are then never made, neither in a backward pass nor in the one through it.
+Max pooling that reads this output sums the gradients of all copies where it places them (``symlab.window_maximum``).
 
 An activation phi that reads this output is taken to first order in e, which is all that derivatives at e = 0 see. Where its
 values are averaged over the copies at once (``CopyAverage``), as in a network of one hidden layer, so is its derivative,
@@ -25,6 +20,8 @@ from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
+
+from symlab.window_maximum import window_maximum, window_of
 
 # phi'(y) from phi(y), entry by entry
 _DERIVATIVES: dict[type[nn.Module], Callable[[Tensor], Tensor]] = {
@@ -53,19 +50,10 @@ class SharedShift:
 
     def pool(self, module: nn.MaxPool2d) -> Tensor:
         """What ``module`` makes of ``shifted``."""
-        pooled, places = nn.functional.max_pool2d(
-            self.outputs,
-            module.kernel_size,
-            module.stride,
-            module.padding,
-            module.dilation,
-            module.ceil_mode,
-            return_indices=True,
-        )
-        n_data, channels = self.shift.shape[:2]
-        maps = torch.arange(n_data * channels, device=places.device).view(n_data, 1, channels, 1, 1)
-        entries = places.unflatten(0, (n_data, -1)) + maps * self.shift[0, 0].numel()
-        return pooled + self.shift.flatten().index_select(0, entries.flatten()).view(pooled.shape)
+        window = window_of(module)
+        if window is None:
+            return nn.MaxPool2d.forward(module, self.shifted)
+        return window_maximum(self.outputs, window, self.shift)
 
     def activate(self, module: nn.Module) -> Tensor:
         """What ``module`` makes of ``shifted``; an activation that ``is_known_activation``."""
