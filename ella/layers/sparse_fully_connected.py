@@ -68,7 +68,8 @@ class SparseFromSpace(nn.Module):
         initialise_reading(self.weight, basis, variance=1.0)
 
     def forward(self, features: Tensor) -> Tensor:
-        return self._read(features, self.basis().to(self.weight.dtype)) + self.bias[:, None]
+        induced = self.basis.induce(self.weight.flatten(0, 1)).unflatten(0, self.weight.shape[:2])
+        return read_space(features, induced) + self.bias[:, None]
 
     def _read(self, features: Tensor, basis: Tensor) -> Tensor:
         return read_space(features, self.weight @ basis)
@@ -88,7 +89,8 @@ class SparseToSpace(nn.Module):
         initialise_writing(self.weight, basis, variance=2 / channels_in)
 
     def forward(self, features: Tensor) -> Tensor:
-        return self._write(features, self.basis().to(self.weight.dtype)) + self.bias
+        induced = self.basis.induce(self.weight.flatten(1).mT).mT
+        return write_space(features, induced.unflatten(1, self.weight.shape[1:])) + self.bias
 
     def _write(self, features: Tensor, basis: Tensor) -> Tensor:
         return write_space(features, (basis.mT @ self.weight.flatten(1)).unflatten(1, self.weight.shape[1:]))

@@ -60,10 +60,20 @@ class SpatialBasis(nn.Module):
         """Parameters without a prior and without curvature."""
         return ["locations"]
 
+    def induce(self, values: Tensor) -> Tensor:
+        """values (R, M) at the anchors -> values phi (R, T) on the grid, in the type of the values.
+
+        phi^T u^T = K_zt^T (K_zz + 1e-4 I)^-1 u^T is solved for whichever has fewer columns, phi or u^T: an early layer has
+        few channels and many pixels, a late one the other way round."""
+        if self.prior == "theta" or len(values) >= self.extent**2:
+            return values @ self().to(values.dtype)
+        anchors, frequency = self.locations.double(), self.frequency.double()
+        coefficients = torch.linalg.solve(self._among(anchors, frequency), values.double().mT)
+        return (coefficients.mT @ self._across(anchors, frequency)).to(values.dtype)
+
     def forward(self) -> Tensor:
         anchors, frequency = self.locations.double(), self.frequency.double()
-        among = _kernel(anchors, anchors, frequency) + JITTER * _identity_like(anchors)
-        basis = torch.linalg.solve(among, self._across(anchors, frequency))  # its gradient costs less than a Cholesky root's
+        basis = torch.linalg.solve(self._among(anchors, frequency), self._across(anchors, frequency))
         if self.prior != "theta":
             return basis
         gram = basis @ basis.mT
@@ -76,6 +86,10 @@ class SpatialBasis(nn.Module):
         root, basis = _root(_kernel(anchors, anchors, frequency), JITTER), self()
         across, among = _kernel_slopes(anchors, grid, frequency), _kernel_slopes(anchors, anchors, frequency)
         return torch.cholesky_solve(across - among @ basis, root)
+
+    def _among(self, anchors: Tensor, frequency: Tensor) -> Tensor:
+        """K_zz + 1e-4 I (M, M). Systems with it are solved as they are: the gradient costs less than a Cholesky root's."""
+        return _kernel(anchors, anchors, frequency) + JITTER * _identity_like(anchors)
 
     def _across(self, anchors: Tensor, frequency: Tensor) -> Tensor:
         """K_zt (M, T): on a grid a product of one factor for each row and one for each column of pixels."""
@@ -118,8 +132,11 @@ class FrequencyBlock(ExactBlock):
 
 
 def _kernel(left: Tensor, right: Tensor, frequency: Tensor) -> Tensor:
-    """(M, 2), (T, 2) -> (M, T)."""
-    return (-0.5 * ((left[:, None] - right[None]) * frequency).square().sum(-1)).exp()
+    """(M, 2), (T, 2) -> (M, T). Squares of distances as |a|^2 - 2 <a, b> + |b|^2: in float64 they lose nothing that counts,
+    and no difference of all pairs is written down, neither here nor for the gradient."""
+    left, right = left * frequency, right * frequency
+    products = left @ right.mT
+    return (products - 0.5 * left.square().sum(1, keepdim=True) - 0.5 * right.square().sum(1)).exp()
 
 
 def _kernel_slopes(left: Tensor, right: Tensor, frequency: Tensor) -> Tensor:

@@ -105,3 +105,17 @@ def test_initialisation_sets_the_variance_of_what_is_written_and_of_what_is_read
     initialise_reading(weight, basis, variance=3.0)
     maps = 0.5**0.5 * (torch.randn(20_000, 16) + torch.randn(20_000, 1))  # a half of the variance is common to all pixels
     assert abs((weight @ basis().float() * maps).sum(1).square().mean().item() - 3.0) < 0.2
+
+
+@pytest.mark.parametrize("prior", ["u", "omega", "theta"])
+@pytest.mark.parametrize("count", [3, 30])
+def test_induced_values_are_those_of_the_basis(prior, count):
+    """Whichever side the system is solved for: fewer values than pixels, and more; with both gradients."""
+    basis = SpatialBasis(5, prior).double()
+    with torch.no_grad():
+        basis.locations.add_(0.3 * torch.randn(basis.locations.shape, dtype=torch.float64))
+    values = torch.randn(count, basis.n_anchors, dtype=torch.float64, requires_grad=True)
+    results = []
+    for found in (basis.induce(values), values @ basis()):
+        results.append((found, *torch.autograd.grad(found.sin().sum(), [values, basis.locations])))
+    torch.testing.assert_close(results[0], results[1], rtol=1e-8, atol=1e-8)
