@@ -3,7 +3,7 @@
     objective(theta) = -1/N sum_n log p(y_n | f(x_n; theta)) + sum_g delta_g / (2 N) |theta_g|^2
 
 The gradient of the second term, delta_g / N theta_g, is added to that of the batch (a coupled weight decay, one for each
-tensor), so the prior costs no extra pass. The learning rate follows a cosine from ``learning_rate`` to
+tensor), so the prior costs no extra pass; for large tensors Adam adds it, which reads them anyway. The learning rate follows a cosine from ``learning_rate`` to
 ``final_learning_rate`` over all steps (ELLA App. F.6).
 
 Hyperparameters of layers, which a module names in a method ``hyperparameters()``, are trained along without a prior, unless
@@ -21,6 +21,8 @@ from torch import Tensor, nn
 
 from symlab.errors import ConfigError
 from symlab.trainer.protocol import Batch, TrainingPlan
+
+LARGE = 2**20  # entries
 
 Optimizer = Callable[..., torch.optim.Optimizer]  # of parameter groups, e.g. partial(torch.optim.SGD, momentum=0.9)
 
@@ -94,7 +96,7 @@ class PosteriorDescent:
         self.learning_rate, self.final_learning_rate = learning_rate, final_learning_rate
         self.steps_done = 0
         self.weights = weights_of(model)
-        groups = self._groups(model.parameters() if trained is None else trained)
+        groups = self._groups(model.parameters() if trained is None else trained, has_decay=optimizer is None)
         make = partial(torch.optim.Adam, fused=True) if optimizer is None else optimizer
         self.optimizer = make(groups, lr=learning_rate)
 
@@ -102,6 +104,8 @@ class PosteriorDescent:
         rate = cosine_annealed(self.learning_rate, self.final_learning_rate, self.steps_done, self.plan.total_steps)
         for group in self.optimizer.param_groups:
             group["lr"] = rate * group["factor"]
+            if "decayed" in group:
+                group["weight_decay"] = self.precisions[group["decayed"]] / self.plan.train_size
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
         outputs = self.model(batch.inputs)
@@ -115,21 +119,29 @@ class PosteriorDescent:
             metrics["accuracy"] = (outputs.argmax(-1) == batch.targets).float().mean().item()
         return metrics
 
-    def _groups(self, trained: Iterable[nn.Parameter]) -> list[dict[str, Any]]:
-        """One group for each factor of the learning rate."""
+    def _groups(self, trained: Iterable[nn.Parameter], has_decay: bool) -> list[dict[str, Any]]:
+        """One group for each factor of the learning rate; with an optimiser that has a coupled weight decay, one for each
+        large tensor that has a prior. (For each small one as well, a step would take twice as long.)"""
         names = {id(parameter): name for name, parameter in self.model.named_parameters()}
         factors = learning_rate_factors(self.model)
         groups: dict[float, list[nn.Parameter]] = {}
+        large: list[dict[str, Any]] = []
         for parameter in trained:
-            if parameter.requires_grad:
-                groups.setdefault(factors.get(names[id(parameter)], 1.0), []).append(parameter)
-        return [{"params": parameters, "factor": factor} for factor, parameters in groups.items()]
+            if not parameter.requires_grad:
+                continue
+            name = names[id(parameter)]
+            factor = factors.get(name, 1.0)
+            if has_decay and name in self.weights and parameter.numel() >= LARGE:
+                large.append({"params": [parameter], "factor": factor, "decayed": name})
+            else:
+                groups.setdefault(factor, []).append(parameter)
+        return [*({"params": parameters, "factor": factor} for factor, parameters in groups.items()), *large]
 
     @torch.no_grad()
     def _add_gradient_of_prior(self) -> None:
+        decayed = {group.get("decayed") for group in self.optimizer.param_groups}
         for name, weight in self.weights.items():
-            if weight.grad is not None:
-                # One Adam group with a weight decay for each tensor would say the same and take twice as long.
+            if weight.grad is not None and name not in decayed:
                 weight.grad.add_(weight, alpha=self.precisions[name] / self.plan.train_size)
 
     def predict(self, inputs: Tensor) -> Tensor:

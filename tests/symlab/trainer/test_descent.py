@@ -31,8 +31,10 @@ class Stretched(nn.Module):
         return self.linear(inputs * self.length)
 
 
-def test_each_tensor_has_its_own_prior_and_a_hyperparameter_none():
+@pytest.mark.parametrize("large", [2**20, 9], ids=["small tensors", "some large tensors"])
+def test_each_tensor_has_its_own_prior_and_a_hyperparameter_none(large, monkeypatch):
     """Oracle: autograd through mean NLL + sum_g delta_g/(2N) |theta_g|^2, then Adam without weight decay."""
+    monkeypatch.setattr("symlab.trainer.descent.LARGE", large)
     torch.manual_seed(0)
     model = nn.Sequential(Stretched(), nn.Tanh(), nn.Linear(3, 3)).double()
     other = copy.deepcopy(model)
