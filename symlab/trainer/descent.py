@@ -3,8 +3,8 @@
     objective(theta) = -1/N sum_n log p(y_n | f(x_n; theta)) + sum_g delta_g / (2 N) |theta_g|^2
 
 The gradient of the second term, delta_g / N theta_g, is added to that of the batch (a coupled weight decay, one for each
-tensor), so the prior costs no extra pass; for large tensors Adam adds it, which reads them anyway. The learning rate follows a cosine from ``learning_rate`` to
-``final_learning_rate`` over all steps (ELLA App. F.6).
+tensor), so the prior costs no extra pass; for large tensors Adam adds it, which reads them anyway. The learning rate follows
+a cosine from ``learning_rate`` to ``final_learning_rate`` over all steps (ELLA App. F.6).
 
 Hyperparameters of layers, which a module names in a method ``hyperparameters()``, are trained along without a prior, unless
 ``trained`` says which parameters are. A module may ask for another learning rate of some of its parameters in a method

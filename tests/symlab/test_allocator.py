@@ -51,6 +51,20 @@ def test_a_process_that_trains_touches_them_once():
     assert after_a_fit < PAGES / 10
 
 
+def test_blocks_of_a_mapping_of_their_own_are_kept_too():
+    """64 MB, more than the largest threshold of glibc."""
+    lines = """
+keep_freed_memory()
+def touch():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    block = library.malloc(2**26); ctypes.memset(block, 1, 2**26); library.free(block)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+print(touch()); print(touch())
+"""
+    first, later = page_faults(lines)
+    assert later < first / 10
+
+
 def test_a_fit_touches_them_once_and_leaves_little_behind():
     lines = """
 with memory_reused():
