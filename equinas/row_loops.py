@@ -25,18 +25,25 @@ def spread(psi: np.ndarray, cosets: np.ndarray, sources: np.ndarray, expanded: n
 
 @compiled_for_threads
 def collect(expanded: np.ndarray, members: np.ndarray, places: np.ndarray, psi: np.ndarray) -> None:
-    """Two elements at a time, so that half as many partial sums go to memory: every group but the trivial one has an even
-    number of them."""
+    """Four elements at a time, or two of a group that has no more, so that few partial sums go to memory: every group but
+    the trivial one has 2, 4 or 8 elements."""
     outputs, cosets, inputs, entries = psi.shape
     for row in parallel_range(outputs * cosets * inputs):
         output, coset, channel = row // (cosets * inputs), row // inputs % cosets, row % inputs
         total, own = psi[output, coset, channel], members[coset]
-        for pair in range(0, len(own), 2):
-            first, second = expanded[output, own[pair], channel], expanded[output, own[pair + 1], channel]
-            in_first, in_second = places[own[pair]], places[own[pair + 1]]
-            if pair == 0:
+        a, b = expanded[output, own[0], channel], expanded[output, own[1], channel]
+        in_a, in_b = places[own[0]], places[own[1]]
+        if len(own) == 2:
+            for entry in range(entries):
+                total[entry] = a[in_a[entry]] + b[in_b[entry]]
+            continue
+        for four in range(0, len(own), 4):
+            a, b = expanded[output, own[four], channel], expanded[output, own[four + 1], channel]
+            c, d = expanded[output, own[four + 2], channel], expanded[output, own[four + 3], channel]
+            in_a, in_b, in_c, in_d = places[own[four]], places[own[four + 1]], places[own[four + 2]], places[own[four + 3]]
+            if four == 0:
                 for entry in range(entries):
-                    total[entry] = first[in_first[entry]] + second[in_second[entry]]
+                    total[entry] = (a[in_a[entry]] + b[in_b[entry]]) + (c[in_c[entry]] + d[in_d[entry]])
             else:
                 for entry in range(entries):
-                    total[entry] += first[in_first[entry]] + second[in_second[entry]]
+                    total[entry] += (a[in_a[entry]] + b[in_b[entry]]) + (c[in_c[entry]] + d[in_d[entry]])
