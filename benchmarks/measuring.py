@@ -53,9 +53,7 @@ def resident_bytes(entry: str = "VmRSS") -> int:
 
 def measure_extra_memory(call: Callable[[], object]) -> int:
     """Bytes by which resident memory rises at the peak of ``call``. See the module's docstring for when this is fair."""
-    gc.collect()
-    with suppress(OSError, AttributeError):  # AttributeError: a C library without malloc_trim
-        ctypes.CDLL(None).malloc_trim(0)
+    _give_back_freed_memory()
     try:
         _CLEAR_REFS.write_text("5")  # resets VmHWM to the present resident memory
     except OSError:
@@ -65,8 +63,16 @@ def measure_extra_memory(call: Callable[[], object]) -> int:
     return max(0, resident_bytes("VmHWM") - before)
 
 
+def _give_back_freed_memory() -> None:
+    """What the process has freed but kept would serve the call unseen."""
+    gc.collect()
+    with suppress(OSError, AttributeError):  # AttributeError: a C library without malloc_trim
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def _sample_extra_memory(call: Callable[[], object]) -> int:
     """As ``measure_extra_memory`` where the kernel does not let the peak be reset: may miss peaks shorter than 2 ms."""
+    _give_back_freed_memory()
     before = peak = resident_bytes()
     finished = threading.Event()
 
