@@ -2,45 +2,83 @@
 
     y[..., n] = sum over some axes of a[..., n] b[..., n]         a and b broadcast against each other
 
-Each sample multiplies a few numbers, so what counts is that all of it runs along contiguous rows of the batch. Small
-products are written down and summed, and so are sums of many; sums of few large ones are added up one by one, since what
-is written down would leave the cache. Their derivatives are sums of the same kind: the function can be differentiated any
-number of times.
+Each sample multiplies a few numbers, so what counts is that all of it runs along contiguous rows of the batch and that no
+product is written down: a compiled loop adds up the rows of one result while they are in the first cache. Elsewhere than in
+plain memory (other devices, vmap) torch multiplies and sums. The derivatives are sums of the same kind: the function can be
+differentiated any number of times.
 """
 
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from math import prod
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from emlp_rpp.networks.row_loops import add_up_products, share_out_products
+from symlab.compiled import call, is_plain
 from symlab.signatures import with_signature
 
-_SUMMAND_ENTRIES = 8_000  # smaller ones take longer to call than to add
-_MANY = 9  # summands whose calls take longer than a product that is written down,
-_PRODUCT_ENTRIES = 600_000  # if it is no larger
+_LARGE = 200_000  # products from which on a second thread saves more than it takes to start
 
 
 def sum_products(a: Tensor, b: Tensor, axes: tuple[int, ...]) -> Tensor:
     """Without the summed axes."""
-    sizes = list(map(max, a.shape, b.shape))
-    summands = prod(sizes[axis] for axis in axes)
-    entries, is_many = prod(sizes), len(axes) == 1 and summands >= _MANY
-    if entries > (_PRODUCT_ENTRIES if is_many else _SUMMAND_ENTRIES * summands):
-        return _SumLarge.apply(a, b, axes) if torch.is_grad_enabled() else _add_up(a, b, axes, sizes)
+    if is_plain(a, b):
+        return _SumInMemory.apply(a, b, axes) if torch.is_grad_enabled() else _sum_in_memory(a, b, axes)
     total = a * b
     for axis in reversed(axes):  # one after the other: sums over several axes at once are slow
-        total = total.sum(axis) if sizes[axis] > 1 else total.squeeze(axis)
+        total = total.sum(axis)
     return total
 
 
-class _SumLarge(torch.autograd.Function):
+@dataclass(frozen=True)
+class _Rows:
+    """Which rows of a and b make up each row of the sum: those where it begins, then these many rows on."""
+
+    shape: tuple[int, ...]
+    begin_a: np.ndarray
+    begin_b: np.ndarray
+    steps_a: np.ndarray
+    steps_b: np.ndarray
+    products: int
+
+
+@cache
+def _rows_of(a: torch.Size, b: torch.Size, axes: tuple[int, ...]) -> _Rows:
+    """For shapes without the batch."""
+    sizes = [max(pair) for pair in zip(a, b, strict=True)]
+    kept = tuple(axis for axis in range(len(sizes)) if axis not in axes)
+
+    def numbers(shape: torch.Size, along: tuple[int, ...]) -> np.ndarray:
+        strides = [prod(shape[axis + 1 :]) if shape[axis] > 1 else 0 for axis in along]
+        places = product(*(range(sizes[axis]) for axis in along))
+        return np.array([sum(map(int.__mul__, place, strides)) for place in places], dtype=np.uint64)
+
+    places = (numbers(a, kept), numbers(b, kept), numbers(a, axes), numbers(b, axes))
+    return _Rows(tuple(sizes[axis] for axis in kept), *places, prod(sizes))
+
+
+def _sum_in_memory(a: Tensor, b: Tensor, axes: tuple[int, ...]) -> Tensor:
+    batch = a.shape[-1]
+    rows = _rows_of(a.shape[:-1], b.shape[:-1], axes)
+    total = a.new_empty(*rows.shape, batch)
+    loop = share_out_products if rows.products * batch > _LARGE else add_up_products
+    tensors = a.contiguous().view(-1, batch), b.contiguous().view(-1, batch)
+    call(loop, *tensors, rows.begin_a, rows.begin_b, rows.steps_a, rows.steps_b, total.view(-1, batch))
+    return total
+
+
+class _SumInMemory(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
     @with_signature
     def forward(a: Tensor, b: Tensor, axes: tuple[int, ...]) -> Tensor:
-        return _add_up(a, b, axes, list(map(max, a.shape, b.shape)))
+        return sum_products(a, b, axes)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, tuple[int, ...]], output: Tensor) -> None:
@@ -64,19 +102,3 @@ def _gradient(factor: Tensor, gradient: Tensor, other: Tensor) -> Tensor:
     for axis in axes:
         total = total.unsqueeze(axis)
     return total.expand(factor.shape)
-
-
-def _add_up(a: Tensor, b: Tensor, axes: tuple[int, ...], sizes: list[int]) -> Tensor:
-    if prod(sizes[axis] for axis in axes) > _MANY and len(axes) > 1:  # the first axis in one call
-        return _add_up(a, b, axes[1:], sizes).sum(axes[0])
-    lefts, rights = [a], [b]
-    for axis in reversed(axes):
-        lefts, rights = ([piece for each in tensors for piece in _slices(each, axis, sizes)] for tensors in (lefts, rights))
-    total = lefts[0] * rights[0]
-    for x, y in zip(lefts[1:], rights[1:]):
-        total.addcmul_(x, y)
-    return total
-
-
-def _slices(tensor: Tensor, axis: int, sizes: list[int]) -> tuple[Tensor, ...]:
-    return tensor.unbind(axis) if tensor.shape[axis] > 1 else tensor.unbind(axis) * sizes[axis]

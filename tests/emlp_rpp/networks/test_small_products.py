@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import Tensor
+from torch.func import vmap
 
 from emlp_rpp.networks.small_products import sum_products
 
@@ -9,7 +10,7 @@ CASES = [  # shapes of a and b, axes that are summed
     ((3, 1, 2, 4), (3, 5, 1, 4), (0, 2)),
     ((2, 3, 4), (2, 3, 4), (0, 1)),
     ((2, 1, 4), (1, 3, 4), ()),
-    ((9, 1, 3, 3, 300), (9, 34, 1, 3, 300), (0, 3)),  # summands are added up one by one
+    ((9, 1, 3, 3, 300), (9, 34, 1, 3, 300), (0, 3)),  # shared out among threads
     ((1, 34, 1, 300), (9, 34, 3, 300), (1,)),
 ]
 
@@ -20,6 +21,20 @@ def test_they_are_sums_of_the_whole_product(a_shape: tuple, b_shape: tuple, axes
     a, b = torch.randn(a_shape, dtype=dtype), torch.randn(b_shape, dtype=dtype)
     expected = (a * b).sum(axes) if axes else a * b
     torch.testing.assert_close(sum_products(a, b, axes), expected, atol=1e-4 if dtype == torch.float32 else 1e-11, rtol=0)
+
+
+@pytest.mark.parametrize("summands", range(1, 10))
+def test_any_number_of_summands(summands: int):
+    a, b = torch.randn(summands, 2, 5, dtype=torch.float64), torch.randn(summands, 1, 5, dtype=torch.float64)
+    torch.testing.assert_close(sum_products(a, b, (0,)), (a * b).sum(0), atol=1e-12, rtol=0)
+
+
+def test_tensors_that_are_not_contiguous_or_stand_for_several():
+    a, b = torch.randn(5, 3, 2, dtype=torch.float64), torch.randn(1, 5, dtype=torch.float64).expand(3, 5)
+    expected = (a.permute(2, 1, 0) * b).sum(1)
+    torch.testing.assert_close(sum_products(a.permute(2, 1, 0), b[None], (1,)), expected, atol=1e-12, rtol=0)
+    several = vmap(lambda each: sum_products(each.permute(1, 0), b, (0,)))(a.permute(2, 0, 1))
+    torch.testing.assert_close(several, expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize(("a_shape", "b_shape", "axes"), CASES[:4])
