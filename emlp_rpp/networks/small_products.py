@@ -4,7 +4,7 @@
 
 Each sample multiplies a few numbers, so what counts is that all of it runs along contiguous rows of the batch and that no
 product is written down: a compiled loop adds up the rows of one result while they are in the first cache. Elsewhere than in
-plain memory (other devices, vmap) torch multiplies and sums. The derivatives are sums of the same kind: the function can be
+plain memory (other devices, vmap), and for few products in a graph, torch multiplies and sums. The derivatives are sums of the same kind: the function can be
 differentiated any number of times.
 """
 
@@ -22,13 +22,19 @@ from emlp_rpp.networks.row_loops import add_up_products, share_out_products
 from symlab.compiled import call, is_plain
 from symlab.signatures import with_signature
 
+_WRITTEN = (
+    60_000  # products up to which a graph of torch's own operations is built in less time than one with the loop in it
+)
 _LARGE = 200_000  # products from which on a second thread saves more than it takes to start
 
 
 def sum_products(a: Tensor, b: Tensor, axes: tuple[int, ...]) -> Tensor:
     """Without the summed axes."""
     if is_plain(a, b):
-        return _SumInMemory.apply(a, b, axes) if torch.is_grad_enabled() else _sum_in_memory(a, b, axes)
+        if not torch.is_grad_enabled():
+            return _sum_in_memory(a, b, axes)
+        if prod(map(max, a.shape, b.shape)) > _WRITTEN:
+            return _SumInMemory.apply(a, b, axes)
     total = a * b
     for axis in reversed(axes):  # one after the other: sums over several axes at once are slow
         total = total.sum(axis)

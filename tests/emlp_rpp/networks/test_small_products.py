@@ -37,8 +37,10 @@ def test_tensors_that_are_not_contiguous_or_stand_for_several():
     torch.testing.assert_close(several, expected, atol=1e-12, rtol=0)
 
 
+@pytest.mark.parametrize("written", [0, 10**6], ids=["loop", "written down"])
 @pytest.mark.parametrize(("a_shape", "b_shape", "axes"), CASES[:4])
-def test_first_and_second_derivatives(a_shape: tuple, b_shape: tuple, axes: tuple):
+def test_first_and_second_derivatives(a_shape: tuple, b_shape: tuple, axes: tuple, written: int, monkeypatch):
+    monkeypatch.setattr("emlp_rpp.networks.small_products._WRITTEN", written)
     a = torch.randn(a_shape, dtype=torch.float64, requires_grad=True)
     b = torch.randn(b_shape, dtype=torch.float64, requires_grad=True)
 
