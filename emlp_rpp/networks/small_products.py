@@ -4,8 +4,8 @@
 
 Each sample multiplies a few numbers, so what counts is that all of it runs along contiguous rows of the batch and that no
 product is written down: a compiled loop adds up the rows of one result while they are in the first cache. Elsewhere than in
-plain memory (other devices, vmap), and for few products in a graph, torch multiplies and sums. The derivatives are sums of the same kind: the function can be
-differentiated any number of times.
+plain memory (other devices, vmap), and for few products in a graph, torch multiplies and sums. The derivatives are sums of
+the same kind: the function can be differentiated any number of times.
 """
 
 from dataclasses import dataclass
