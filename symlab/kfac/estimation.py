@@ -24,7 +24,7 @@ from symlab.kfac.signals import Kind
 
 Structure = Literal["kfac", "diagonal", "full"]
 
-MEMORY_BUDGET = 2**27  # bytes for activations and gradients of the data points that are worked on at once
+MEMORY_BUDGET = 2**28  # bytes for activations and gradients of the data points that are worked on at once
 
 
 @dataclass

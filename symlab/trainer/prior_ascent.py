@@ -59,9 +59,6 @@ class FitPlan:
         return sorted({*due, training.epochs - 1})
 
 
-FIT_MEMORY = 2**28  # bytes; a process that trains has them anyway, and half as much takes a twentieth more time
-
-
 class PriorAscent:
     """``data`` and ``seed`` decide, together with the epoch, what a fit sees; ``view`` how the model is shown its inputs."""
 
@@ -99,7 +96,6 @@ class PriorAscent:
                 self.prior,
                 n_data=len(self.data.train),
                 exclude=hyperparameter_names(self.model),
-                memory_budget=FIT_MEMORY,
             )
 
     def gradient(self, laplace: Laplace, epoch: int, hyperparameters: list[nn.Parameter]) -> list[Tensor]:
