@@ -273,7 +273,9 @@ class Capture:
         if self.shared is not None and self.shared.is_read_by(features):
             return self.shared.pool(module)
         window = window_of(module)
-        return nn.MaxPool2d.forward(module, features) if window is None else window_maximum(features, window)
+        if window is None or not features.is_contiguous():  # with channels side by side torch is as fast, both ways
+            return nn.MaxPool2d.forward(module, features)
+        return window_maximum(features, window)
 
     def _activate(self, module: nn.Module, features: Tensor) -> Tensor:
         if self.shared is not None and self.shared.is_read_by(features):
