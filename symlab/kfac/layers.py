@@ -18,6 +18,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge, saved_tensors_
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
+from symlab.channelwise_maximum import channelwise_maximum, has_channelwise_maximum
 from symlab.circular_convolution import circular_convolution
 from symlab.copies import CopyAverage
 from symlab.errors import ConfigError
@@ -220,6 +221,7 @@ class Capture:
         self.model = model
         self.uses: list[LayerUse] = []
         self.shared: SharedShift | None = None
+        self.rectified: tuple[Tensor, Tensor] | None = None  # what the last ReLU took and gave, until something pools
 
     def __enter__(self) -> "Capture":
         self.handles = [layer.module.register_forward_hook(self._hook(layer)) for layer in self.layers]
@@ -239,6 +241,7 @@ class Capture:
             handle.remove()
         for module in self.replaced:
             del module.forward
+        self.rectified = None
 
     def _hook(self, layer: Layer) -> Any:
         def record(module: nn.Module, arguments: tuple[Any, ...], output: Any) -> Tensor:
@@ -272,15 +275,23 @@ class Capture:
     def _pool(self, module: nn.MaxPool2d, features: Tensor) -> Tensor:
         if self.shared is not None and self.shared.is_read_by(features):
             return self.shared.pool(module)
+        before, self.rectified = self.rectified, None
         window = window_of(module)
-        if window is None or not features.is_contiguous():  # with channels side by side torch is as fast, both ways
+        if window == (2, 2) and has_channelwise_maximum(features):
+            if before is not None and features is before[1] and features._version == 0:
+                return channelwise_maximum(before[0], features.detach())
+            return channelwise_maximum(features)
+        if window is None or not features.is_contiguous():
             return nn.MaxPool2d.forward(module, features)
         return window_maximum(features, window)
 
     def _activate(self, module: nn.Module, features: Tensor) -> Tensor:
         if self.shared is not None and self.shared.is_read_by(features):
             return self.shared.activate(module)
-        return type(module).forward(module, features)
+        activated = type(module).forward(module, features)
+        if type(module) is nn.ReLU:
+            self.rectified = (features, activated)
+        return activated
 
     def _average(self, module: CopyAverage, features: Tensor, n_data: int) -> Tensor:
         if self.shared is not None and self.shared.is_averaged_in(features):
