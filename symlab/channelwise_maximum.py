@@ -172,5 +172,5 @@ def has_channelwise_maximum(features: Tensor) -> bool:
 
 
 def channelwise_maximum(features: Tensor, rectified: Tensor | None = None) -> Tensor:
-    """The maxima over windows of 2 x 2; with ``rectified`` = max(0, features) those of it, with gradients in ``features``."""
+    """The maxima over windows of 2 x 2; with ``rectified`` = max(0, features) those of it, by gradients in ``features``."""
     return _Maximum.apply(features, rectified)[0]
